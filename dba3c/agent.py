@@ -1,0 +1,69 @@
+"""One copy of the weights and the compiled functions that use it: act, greedy, gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from dba3c.algorithms import A3C
+from dba3c.models import Network
+from dba3c.types import Array, Batch, Gradient, Prediction
+
+
+class Agent:
+    """A network, an algorithm and a flat weight vector.
+
+    The vector is read once per call, so a call sees the weights of one update even while another thread assigns new ones.
+    """
+
+    def __init__(self, network: Network, algorithm: A3C, observation_shape: tuple[int, int, int], tensor_clip: float | None) -> None:
+        self.version = 0
+        self.layout = network.layout
+        self.weights = tf.Variable(network.initial, name="weights")
+        self._network, self._algorithm, self._tensor_clip = network, algorithm, tensor_clip
+        observations = tf.TensorSpec((None, *observation_shape), tf.uint8)
+        vector, indices = tf.TensorSpec((None,), tf.float32), tf.TensorSpec((None,), tf.int32)
+        self._act = tf.function(self._act_graph, input_signature=[observations, vector])
+        self._greedy = tf.function(self._greedy_graph, input_signature=[observations])
+        self._gradient = tf.function(self._gradient_graph, input_signature=[observations, indices, vector])
+
+    def act(self, observations: Array, noise: Array) -> Prediction:
+        actions, log_probabilities, values = self._act(observations, noise)
+        return Prediction(actions.numpy(), log_probabilities.numpy(), values.numpy())
+
+    def greedy(self, observations: Array) -> Array:
+        return self._greedy(observations).numpy()  # type: ignore[no-any-return]
+
+    def gradient(self, batch: Batch) -> Gradient:
+        observations = batch.observations.reshape(-1, *batch.observations.shape[2:])
+        mean, figures = self._gradient(observations, *self._algorithm.targets(batch))
+        sums = {name: float(value) * batch.samples for name, value in figures.items()}
+        lag = self.version - batch.versions
+        sums |= {"lag": float(lag.sum()), "episodes": float(len(batch.episodes))}
+        sums |= {"score": sum(e.score for e in batch.episodes), "episode_steps": float(sum(e.steps for e in batch.episodes))}
+        return Gradient(mean.numpy(), batch.samples, sums, {"max_lag": float(lag.max())})
+
+    def _act_graph(self, observations: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        logits, values = self._network.forward(self.weights.read_value(), observations)
+        return *self._algorithm.act(logits, noise), values
+
+    def _greedy_graph(self, observations: tf.Tensor) -> tf.Tensor:
+        logits, _ = self._network.forward(self.weights.read_value(), observations)
+        return tf.argmax(logits, axis=1, output_type=tf.int32)
+
+    def _gradient_graph(self, observations: tf.Tensor, actions: tf.Tensor, returns: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        weights = self.weights.read_value()
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            logits, values = self._network.forward(weights, observations)
+            loss, figures = self._algorithm.loss(logits, values, actions, returns)
+        gradient = tape.gradient(loss, weights)
+        figures["gradient_norm"] = tf.norm(gradient)
+        if self._tensor_clip is not None:
+            gradient = self.layout.clip_tensors(gradient, self._tensor_clip)
+        return gradient, figures
+
+    def load(self, weights: Array, version: int) -> None:
+        """Take over another copy's weights."""
+        self.weights.assign(np.asarray(weights, np.float32))
+        self.version = version

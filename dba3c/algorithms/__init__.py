@@ -1,0 +1,7 @@
+"""Algorithms by name: how to act and what to minimise."""
+
+from __future__ import annotations
+
+from dba3c.algorithms.a3c import A3C
+
+ALGORITHMS = {"a3c": A3C}

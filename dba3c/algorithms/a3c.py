@@ -1,0 +1,41 @@
+"""Advantage actor-critic: sampled or greedy actions; policy, value and entropy terms."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from dba3c.config import Algorithm
+from dba3c.returns import n_step_returns
+from dba3c.types import Array, Batch
+
+TINY = 1e-6  # inside every logarithm [code of the paper]
+
+
+class A3C:
+    def __init__(self, config: Algorithm) -> None:
+        self._value_weight = config.value
+        self._entropy_weight = config.entropy
+
+    def act(self, logits: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The action whose part of the cumulated policy holds the noise in [0, 1), and its log-probability."""
+        policy = tf.nn.softmax(logits)  # [B, A]
+        passed = tf.cast(tf.cumsum(policy, axis=1) <= noise[:, tf.newaxis], tf.int32)
+        actions = tf.minimum(tf.reduce_sum(passed, axis=1), logits.shape[1] - 1)  # rounding may leave the sum below 1
+        return actions, tf.math.log(tf.gather(policy, actions, batch_dims=1) + TINY)  # [B], [B]
+
+    def targets(self, batch: Batch) -> tuple[Array, Array]:
+        """What the loss needs besides the network's outputs: actions and returns, [T·B] each."""
+        returns = n_step_returns(batch.rewards, batch.discounts, batch.values[-1])
+        return batch.actions.reshape(-1), returns.reshape(-1)
+
+    def loss(self, logits: tf.Tensor, values: tf.Tensor, actions: tf.Tensor, returns: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        """Mean over the batch of  −log π(a)·(R − V) + c_v·(R − V)² − c_e·H(π)  with log x = ln(x + 1e-6)."""
+        policy = tf.nn.softmax(logits)  # [B, A]
+        log_policy = tf.math.log(policy + TINY)
+        advantages = returns - values  # [B]
+        chosen = tf.gather(log_policy, actions, batch_dims=1)
+        policy_loss = -tf.reduce_mean(chosen * tf.stop_gradient(advantages))
+        value_loss = self._value_weight * tf.reduce_mean(tf.square(advantages))
+        entropy = -tf.reduce_mean(tf.reduce_sum(policy * log_policy, axis=1))
+        loss = policy_loss + value_loss - self._entropy_weight * entropy
+        return loss, {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}

@@ -1,0 +1,52 @@
+"""Config → parts. What train, evaluate and bench share."""
+
+from __future__ import annotations
+
+from dba3c import comm, envs, models
+from dba3c.actor import Lockstep
+from dba3c.agent import Agent
+from dba3c.algorithms import ALGORITHMS
+from dba3c.async_actor import Async
+from dba3c.config import Config
+from dba3c.evaluate import MakeEnv
+from dba3c.optimizers import FlatOptimizer
+from dba3c.types import Player, Timings, VectorEnv
+
+
+def agent(config: Config) -> Agent:
+    """The agent with its first weights."""
+    env = envs.make(config.env, 1, threads=1)
+    shape, n_actions = env.observation_shape, env.n_actions
+    env.close()
+    return agent_for(config, shape, n_actions)
+
+
+def agent_for(config: Config, observation_shape: tuple[int, int, int], n_actions: int) -> Agent:
+    network = models.build(config.model.torso, config.model.hidden, observation_shape, n_actions, config.train.seed)
+    tensor_clip = config.algorithm.clip_norm if config.algorithm.clip == "tensor" else None
+    return Agent(network, ALGORITHMS[config.algorithm.name](config.algorithm), observation_shape, tensor_clip)
+
+
+def optimizer(config: Config, learner: Agent) -> FlatOptimizer:
+    global_clip = config.algorithm.clip_norm if config.algorithm.clip == "global" else None
+    return FlatOptimizer(config.optimizer, learner.weights, global_clip)
+
+
+def player(config: Config, policy: Agent, rank: int, threads: int, timings: Timings) -> Player:
+    """This rank's games; simulators are numbered through the whole job."""
+    first = rank * config.env.n_sim
+    if config.actor.kind == "lockstep":
+        return Lockstep(config, envs.make(config.env, config.env.n_sim, threads), policy, first, timings)
+    groups = config.env.n_sim // config.actor.group_size
+    together: list[VectorEnv] = [envs.make(config.env, config.actor.group_size, 1) for _ in range(groups)]
+    return Async(config, together, policy, first, timings)
+
+
+def evaluation_env(config: Config, threads: int) -> MakeEnv:
+    """Simulators for greedy games: only game over ends them, or the length limit."""
+    settings = config.env.model_copy(update={"life_loss_terminal": False})
+    return lambda n_sim: envs.make(settings, n_sim, threads, config.evaluate.max_frames)
+
+
+def transport(config: Config, world_comm: object) -> comm.MpiTransport:
+    return comm.TRANSPORTS[config.comm.transport](world_comm)

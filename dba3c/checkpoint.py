@@ -1,0 +1,119 @@
+"""Checkpoints: one npz file each, written atomically, its checksum in its name; nothing in them is ever executed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dba3c.config import Config, ConfigError, parse
+from dba3c.types import Array
+
+NAME = re.compile(r"update-(\d{9})\.([0-9a-f]{16})\.npz")
+
+
+class Checkpoint(NamedTuple):
+    """Everything a run needs to go on. Random numbers are pure functions of seed and update, so they need no state."""
+
+    weights: Array  # [P]
+    optimizer: dict[str, Array]
+    progress: dict[str, Any]
+    config: Config
+
+
+def save(directory: Path, checkpoint: Checkpoint, keep: int) -> Path:
+    """Write a checkpoint so that it is there whole or not at all, and remove all but the newest `keep`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    data = encode(checkpoint)
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    path = directory / f"update-{checkpoint.progress['updates']:09d}.{digest}.npz"
+    write_atomically(path, data)
+    for old in newest_first(directory)[keep:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """The file is replaced at once, and is on the disk when this returns."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def encode(checkpoint: Checkpoint) -> bytes:
+    arrays = {"weights": checkpoint.weights} | {f"optimizer/{name}": slot for name, slot in checkpoint.optimizer.items()}
+    meta = json.dumps({"progress": checkpoint.progress, "config": checkpoint.config.dump()})
+    buffer = io.BytesIO()
+    np.savez(buffer, meta=np.frombuffer(meta.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def load(path: Path) -> Checkpoint:
+    """Read and verify one checkpoint; ValueError if it is damaged."""
+    data, match = path.read_bytes(), NAME.fullmatch(path.name)
+    if match and hashlib.sha256(data).hexdigest()[:16] != match[2]:
+        raise ValueError(f"{path} is damaged: its content does not match the checksum in its name")
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(bytes(arrays.pop("meta")))
+        config = parse(meta["config"])
+        optimizer = {name.removeprefix("optimizer/"): slot for name, slot in arrays.items() if name.startswith("optimizer/")}
+        return Checkpoint(arrays["weights"], optimizer, meta["progress"], config)
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, ConfigError) as error:
+        raise ValueError(f"{path} is not a checkpoint of this version: {error}") from None
+
+
+def newest_first(directory: Path) -> list[Path]:
+    return sorted((path for path in directory.glob("update-*.npz") if NAME.fullmatch(path.name)), reverse=True)
+
+
+def load_newest(directory: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+    """The newest good checkpoint, None if there has never been one; ConfigError if all are damaged."""
+    paths = newest_first(directory)
+    for path in paths:
+        try:
+            return load(path)
+        except (ValueError, OSError) as error:
+            warn(f"{error}; trying the one before")
+    if paths:
+        raise ConfigError(f"--run-dir={directory.parent}: none of its {len(paths)} checkpoints can be loaded; choose another directory")
+    return None
+
+
+FIXED = ("env.game", "env.profile", "model.torso", "model.hidden", "optimizer.name")  # what the arrays depend on
+
+
+def differences(saved: Config, wanted: Config) -> list[str]:
+    """What a resumed run changes; ConfigError where the saved arrays would not fit."""
+    old, new = flatten(saved.model_dump()), flatten(wanted.model_dump())
+    changed = [name for name in new if old.get(name) != new[name] and not name.startswith("targets.")]
+    for name in changed:
+        if name in FIXED:
+            raise ConfigError(
+                f"{name}={new[name]!r}: the checkpoints in this run directory were trained with {old[name]!r}; choose another --run-dir"
+            )
+    return [f"{name}: {old.get(name)!r} → {new[name]!r}" for name in changed]
+
+
+def flatten(sections: dict[str, Any]) -> dict[str, Any]:
+    return {f"{section}.{key}": value for section, keys in sections.items() for key, value in keys.items()}

@@ -1,0 +1,68 @@
+"""Command lines → configuration. Nothing here imports TensorFlow."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from dba3c import config as configuration
+from dba3c.config import HYPERPARAMS, Config, ConfigError
+
+
+class Order(NamedTuple):
+    """What the user asked `train` for."""
+
+    config: Config
+    run_dir: Path
+
+
+class Parser(argparse.ArgumentParser):
+    """Complains with ConfigError, so that the whole job says it once."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message}; see --help")
+
+
+def train_parser() -> Parser:
+    parser = Parser(
+        prog="dba3c train",
+        description="Train an Atari agent with synchronous distributed BA3C. Start it under mpirun or srun for more than one rank."
+        " A run directory that holds checkpoints is resumed.",
+        epilog="Every key of hyperparams.yaml is an option, --section.key=value:\n\n" + HYPERPARAMS.read_text(encoding="utf-8"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="dba3c train [--preset NAME] [--game NAME] [--run-dir DIR] [--config FILE] [--section.key=value ...]",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--preset", default="paper", help="paper, paper-pong or fast (default: paper)")
+    parser.add_argument("--game", help="short for --env.game")
+    parser.add_argument("--run-dir", type=Path, help="where checkpoints and metrics go (default: runs/GAME)")
+    parser.add_argument("--config", type=Path, default=HYPERPARAMS, help="another hyperparams.yaml")
+    return parser
+
+
+def train_order(argv: list[str]) -> Order:
+    """The resolved order; ConfigError if something is wrong with it."""
+    options, rest = train_parser().parse_known_args(argv)
+    overrides = split_overrides(rest)
+    if options.game is not None:
+        overrides.append(f"env.game={options.game}")
+    config = configuration.load(options.preset, overrides, options.config)
+    from dba3c.envs import resolve_game  # loads ale-py, which --help need not wait for
+
+    game = resolve_game(config.env.game)
+    config = config.model_copy(update={"env": config.env.model_copy(update={"game": game})})
+    return Order(config, options.run_dir or Path("runs") / game)
+
+
+def split_overrides(words: list[str]) -> list[str]:
+    """`--a.b=1` and `--a.b 1` as `a.b=1`."""
+    overrides: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
+        if not word.startswith("--"):
+            raise ConfigError(f"{word}: not understood; options are written --section.key=value")
+        name = word.removeprefix("--")
+        value = None if "=" in name else next(remaining, None)
+        overrides.append(name if value is None else f"{name}={value}")
+    return overrides

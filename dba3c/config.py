@@ -1,0 +1,269 @@
+"""Typed configuration: hyperparams.yaml → preset → --section.key=value. The numbers live in the yaml, the rules here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+HYPERPARAMS = Path(__file__).with_name("hyperparams.yaml")
+
+
+
+class ConfigError(Exception):
+    """Bad input; the message names the field, the value and the remedy."""
+
+
+def no_bool(value: Any) -> Any:
+    """Python counts True as 1; a user who writes true for a number has mixed up two keys."""
+    if isinstance(value, bool):
+        raise ValueError("input should be a number")
+    return value
+
+
+Number = BeforeValidator(no_bool)
+Count = Annotated[int, Field(ge=1), Number]
+CountOrNever = Annotated[int, Field(ge=0), Number]
+Fraction = Annotated[float, Field(ge=0, lt=1), Number]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
+Score = Annotated[float, Field(allow_inf_nan=False), Number]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Env(Section):
+    game: Annotated[str, Field(min_length=1)]
+    profile: Literal["paper", "deepmind"]
+    n_sim: Count
+    life_loss_terminal: bool
+    fire_reset: bool
+    max_frames: Count
+    reward_clip: Positive
+
+
+class Model(Section):
+    torso: Literal["ba3c", "ba3c_linear", "nips", "nature"]
+    hidden: Count
+
+
+class Actor(Section):
+    kind: Literal["async", "lockstep"]
+    n_steps: Count
+    group_size: Count
+    queue_batches: Count
+
+
+class Algorithm(Section):
+    name: Literal["a3c"]
+    gamma: Annotated[float, Field(ge=0, le=1), Number]
+    entropy: Weight
+    value: Weight
+    clip: Literal["none", "tensor", "global"]
+    clip_norm: Positive
+
+
+class Optimizer(Section):
+    name: Literal["adam", "rmsprop", "sgd"]
+    learning_rate: Positive
+    schedule: Literal["constant", "linear"]
+    beta1: Fraction
+    beta2: Fraction
+    epsilon: Positive
+    decay: Fraction
+    momentum: Fraction
+
+
+class Comm(Section):
+    strategy: Literal["allreduce"]
+    transport: Literal["mpi"]
+    check_every_updates: CountOrNever
+
+
+def null_as_none(value: Any) -> Any:
+    """yaml's null says the same as the word none."""
+    return "none" if value is None else value
+
+
+class Train(Section):
+    batch_size: Count | Literal["auto"]
+    total_steps: Count
+    seed: Annotated[int, Field(ge=0, lt=2**32), Number]
+    target_score: Annotated[Score | Literal["auto", "none"], BeforeValidator(null_as_none)]
+    max_bad_updates: Count
+    log_every_seconds: Positive
+
+
+class Evaluate(Section):
+    every_updates: CountOrNever
+    games: Count
+    probe_games: Count
+    max_frames: Count
+
+
+class Checkpoint(Section):
+    every_updates: CountOrNever
+    keep: Count
+    restart_games: bool
+
+
+class Config(Section):
+    env: Env
+    model: Model
+    actor: Actor
+    algorithm: Algorithm
+    optimizer: Optimizer
+    comm: Comm
+    train: Train
+    evaluate: Evaluate
+    checkpoint: Checkpoint
+    targets: dict[str, Score]
+
+    @property
+    def batch_size(self) -> int:
+        """Data points per rank and update."""
+        size = self.train.batch_size
+        return self.env.n_sim * self.actor.n_steps if size == "auto" else size
+
+    @property
+    def target_score(self) -> float | None:
+        """Evaluation score that ends training, if any."""
+        target = self.train.target_score
+        if target == "auto":
+            return self.targets.get(self.env.game)
+        return None if target == "none" else float(target)
+
+    def dump(self) -> str:
+        return yaml.safe_dump(self.model_dump(), sort_keys=False)
+
+
+def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPERPARAMS) -> Config:
+    """The resolved configuration; raises ConfigError with one message."""
+    values = read_yaml(path)
+    presets = values.pop("presets", None) or {}
+    if not isinstance(presets, dict) or preset not in presets:
+        names = list(presets) if isinstance(presets, dict) else []
+        raise ConfigError(f"--preset={preset}: no such preset in {path.name}{suggest(preset, names)}")
+    merge(values, presets[preset] or {}, f"presets.{preset}")
+    for override in overrides:
+        apply_override(values, override)
+    config = validate(values)
+    check_contradictions(config)
+    return config
+
+
+def parse(text: str) -> Config:
+    """The configuration that `Config.dump` wrote."""
+    return validate(yaml.safe_load(text))
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--config={path}: cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--config={path}: is not yaml: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"--config={path}: must hold sections (env:, model:, …), not {values!r}")
+    return values
+
+
+def merge(values: dict[str, Any], changes: Any, where: str) -> None:
+    """Lay `changes` over `values`, section by section."""
+    if not isinstance(changes, dict):
+        raise ConfigError(f"{where}: must hold sections (env:, model:, …), not {changes!r}")
+    for section, keys in changes.items():
+        if isinstance(keys, dict) and isinstance(values.get(section), dict):
+            values[section] = {**values[section], **keys}
+        else:
+            values[section] = keys
+
+
+def apply_override(values: dict[str, Any], override: str) -> None:
+    """Lay one `section.key=value` over `values`."""
+    name, equals, text = override.partition("=")
+    section, dot, key = name.partition(".")
+    if not (equals and dot and key):
+        known = [f"{s}.{k}" for s, keys in values.items() if isinstance(keys, dict) for k in keys]
+        hint = suggest(name, known) or "; write --section.key=value, --help lists them"
+        raise ConfigError(f"--{override}: not understood{hint}")
+    merge(values, {section: {key: parse_value(text)}}, "command line")
+
+
+def parse_value(text: str) -> Any:
+    """A value as yaml reads it, and 1e6 as the number that it is (PyYAML takes it for a word)."""
+    try:
+        value = yaml.safe_load(text)
+        return float(value) if isinstance(value, str) and value[:1].isdigit() else value
+    except (yaml.YAMLError, ValueError):
+        return text  # a plain string; validation says what is wrong with it
+
+
+def validate(values: Any) -> Config:
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(explain(error.errors()[0])) from None
+
+
+def explain(error: ErrorDetails) -> str:
+    """One line for pydantic's first complaint."""
+    path = [str(part) for part in error["loc"][:2]]
+    name = ".".join(path)
+    if error["type"] == "extra_forbidden":
+        section = Config.model_fields.get(path[0])
+        annotation = section.annotation if section and len(path) == 2 else Config
+        known = list(getattr(annotation, "model_fields", {}))
+        prefix = f"{path[0]}." if len(path) == 2 else ""
+        return f"{name}: no such key{suggest(path[-1], known, prefix)}"
+    if error["type"] == "missing":
+        return f"{name}: is missing; copy it from the hyperparams.yaml that comes with dba3c"
+    message = error["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    return f"{name}={error['input']!r}: {message}"
+
+
+def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """The nearest known words, as the end of a message."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+    if near:
+        return "; did you mean " + " or ".join(prefix + name for name in near) + "?"
+    return f"; known: {', '.join(prefix + name for name in names)}" if 0 < len(names) <= 20 else ""
+
+
+def check_contradictions(config: Config) -> None:
+    """Refuse values that are fine alone but not together."""
+    rollout = config.env.n_sim * config.actor.n_steps
+    if config.actor.kind == "lockstep" and config.batch_size != rollout:
+        raise ConfigError(
+            f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim × actor.n_steps"
+            f" = {rollout}; set train.batch_size=auto or {rollout}, or actor.kind=async"
+        )
+    if config.env.n_sim % config.actor.group_size:
+        raise ConfigError(
+            f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
+        )
+    if config.evaluate.probe_games > config.evaluate.games:
+        raise ConfigError(
+            f"evaluate.probe_games={config.evaluate.probe_games}: is more than evaluate.games={config.evaluate.games};"
+            " choose at most as many"
+        )
+
+
+def check_ranks(config: Config, ranks: int) -> None:
+    """Refuse a run that could not make a single update."""
+    effective = config.batch_size * ranks
+    if config.train.total_steps < effective:
+        raise ConfigError(
+            f"train.total_steps={config.train.total_steps}: is less than one update of {ranks} ranks × "
+            f"{config.batch_size} data points = {effective}; raise it or use fewer simulators (env.n_sim)"
+        )

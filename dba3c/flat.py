@@ -1,0 +1,47 @@
+"""All weights as one contiguous float32 vector: one message, one optimizer step, one hash, one array in a checkpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from dba3c.types import Array
+
+
+class Layout(NamedTuple):
+    """Where each tensor lies in the flat vector."""
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [math.prod(shape) for shape in self.shapes]
+
+    @property
+    def total(self) -> int:
+        return sum(self.sizes)
+
+    def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
+        """The tensors of a flat vector; one split, whose gradient is one concat."""
+        return [tf.reshape(part, shape) for part, shape in zip(tf.split(vector, self.sizes), self.shapes, strict=True)]
+
+    def clip_tensors(self, vector: tf.Tensor, average_norm: float) -> tf.Tensor:
+        """Each tensor's L2 norm at most average_norm × its number of elements, as the paper's program does."""
+        limits = [average_norm * size for size in self.sizes]
+        parts = tf.split(vector, self.sizes)
+        return tf.concat([tf.clip_by_norm(part, limit) for part, limit in zip(parts, limits, strict=True)], 0)
+
+
+def pack(tensors: list[Array]) -> Array:
+    """One flat vector from a list of arrays."""
+    return np.concatenate([np.ravel(tensor) for tensor in tensors]).astype(np.float32)
+
+
+def weight_hash(vector: Array) -> str:
+    """16 hex digits that change with any bit of the weights."""
+    return hashlib.sha256(np.ascontiguousarray(vector, np.float32).tobytes()).hexdigest()[:16]

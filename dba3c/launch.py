@@ -1,0 +1,149 @@
+"""What the launcher gave us: ranks, cores, threads, signals. Nothing here imports TensorFlow."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from dba3c.config import ConfigError
+
+T = TypeVar("T")
+
+EXIT_OK = 0
+EXIT_ERROR = 1  # an exception on some rank; its traceback is printed
+EXIT_BAD_INPUT = 2
+EXIT_NOT_FINITE = 3  # training stopped by NaN or Inf gradients; the last good weights are saved
+EXIT_STOPPED = 75  # stopped by a signal and saved; the same command goes on (EX_TEMPFAIL)
+
+
+class World(NamedTuple):
+    """This rank's place in the job."""
+
+    comm: Any  # mpi4py communicator
+    rank: int
+    size: int
+    host: str
+    threads: int  # that this rank may keep busy
+    cores: int  # of the whole job
+    hosts: list[str]  # of every rank
+    started: float  # time.monotonic()
+
+
+def start() -> World:
+    """Start MPI and divide the cores among the ranks."""
+    started = time.monotonic()
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        sys.exit(f"dba3c: no MPI library was found ({error}).\nInstall one with: pip install 'dba3c[mpi]', or load your site's MPI module")
+    comm = MPI.COMM_WORLD
+    host = socket.gethostname()
+    places = comm.allgather((host, sorted(os.sched_getaffinity(0)), cpu_quota()))
+    cores = {(name, core) for name, mask, _ in places for core in mask}
+    return World(comm, comm.rank, comm.size, host, threads_of(comm.rank, places), len(cores), [place[0] for place in places], started)
+
+
+def threads_of(rank: int, places: list[tuple[str, list[int], float]]) -> int:
+    """Cores that `rank` may use, shared fairly with the ranks of its host that may use the same ones."""
+    host, mask, quota = places[rank]
+    sharing = [set(other) & set(mask) for name, other, _ in places if name == host]
+    share = sum(1 / sum(core in other for other in sharing) for core in mask)
+    ranks_on_host = sum(name == host for name, _, _ in places)
+    return max(1, int(min(share + 1e-9, quota / ranks_on_host)))
+
+
+def cpu_quota(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
+    """Cores that the container's cgroup grants; infinite where nothing is said."""
+    try:
+        quota, period = path.read_text().split()[:2]
+        return float("inf") if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        return float("inf")
+
+
+def load_tensorflow(threads: int) -> None:
+    """Import TensorFlow with as many threads as this rank may keep busy; it reads them from the environment."""
+    os.environ["OMP_NUM_THREADS"] = os.environ["TF_NUM_INTRAOP_THREADS"] = str(threads)
+    os.environ["TF_NUM_INTEROP_THREADS"] = "1"  # our graphs are chains: there is nothing to run side by side
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with quiet_stderr():
+        importlib.import_module("tensorflow")
+
+
+@contextmanager
+def quiet_stderr() -> Iterator[None]:
+    """Hide what C++ libraries print while they are imported; exceptions still come through."""
+    sys.stderr.flush()
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)
+
+
+def agreed(world: World, work: Callable[[], T]) -> T:
+    """The result of `work`; if it is refused on any rank, every rank leaves, with one message from the whole job."""
+    result, error = None, None
+    try:
+        result = work()
+    except ConfigError as refusal:
+        error = str(refusal)
+    errors = world.comm.allgather(error)
+    first = next((e for e in errors if e), None)
+    if first is None:
+        return cast(T, result)
+    if world.rank == errors.index(first):
+        print(f"dba3c: {first}", file=sys.stderr, flush=True)
+    world.comm.Barrier()  # the message is out before a launcher sees the first exit code and kills the rest
+    raise SystemExit(EXIT_BAD_INPUT)
+
+
+def run(world: World, main: Callable[[], int]) -> int:
+    """Run `main`; an exception on this rank prints its traceback and ends the whole job."""
+    try:
+        return main()
+    except Exception:
+        where = f"rank {world.rank} on {world.host}"
+        print(f"dba3c: {where} failed:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+        if world.size > 1:
+            world.comm.Abort(EXIT_ERROR)
+        return EXIT_ERROR
+
+
+class StopSignal:
+    """True once this rank was asked to stop; a second signal leaves at once."""
+
+    def __init__(self) -> None:
+        self.received = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+            signal.signal(number, self._receive)
+
+    def _receive(self, number: int, frame: object) -> None:
+        if self.received:
+            os._exit(128 + number)
+        self.received = True
+
+    def __bool__(self) -> bool:
+        return self.received
+
+
+def on_terminal() -> bool:
+    """Whether somebody looks at our stderr: directly, or through a local mpirun that forwards it."""
+    if sys.stderr.isatty():
+        return True
+    try:
+        return os.readlink(f"/proc/{os.getppid()}/fd/2").startswith("/dev/pts/")
+    except OSError:
+        return False

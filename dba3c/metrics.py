@@ -1,0 +1,154 @@
+"""What a run tells: live display, metrics.csv, TensorBoard events, summary.json. Rank 0 has these, the others a null object."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from dba3c.checkpoint import write_atomically
+from dba3c.config import Config
+from dba3c.display import Display
+from dba3c.types import PARTS, Progress, Update
+
+ONLINE_GAMES = 100  # newest finished games, of all ranks, that the online score is the mean of
+REFRESH_SECONDS = 1.0  # of the live display
+
+COLUMNS = (
+    "seconds", "updates", "steps", "frames", "steps_per_second", "online_score", "online_game_steps", "evaluation_score",
+    "evaluation_games", "policy_loss", "value_loss", "entropy", "gradient_norm", "lag", "max_lag", "skipped", "slowest_rank",
+    *(f"{part}_share" for part in PARTS),
+)  # fmt: skip
+
+
+class Metrics(Protocol):
+    def update(self, update: Update, progress: Progress) -> None: ...
+    def evaluated(self, games: int, progress: Progress) -> None: ...
+    def say(self, text: str) -> None: ...
+    def close(self, summary: dict[str, Any]) -> None: ...
+
+
+class NullMetrics:
+    """Tells nothing."""
+
+    def update(self, update: Update, progress: Progress) -> None: ...
+    def evaluated(self, games: int, progress: Progress) -> None: ...
+    def say(self, text: str) -> None: ...
+    def close(self, summary: dict[str, Any]) -> None: ...
+
+
+class Window:
+    """Sums over the updates of a stretch of time."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+        self.samples = 0
+        self.sums: dict[str, float] = {}
+        self.compute_seconds: Any = 0.0  # [ranks]
+        self.max_lag = 0.0
+
+    @property
+    def age(self) -> float:
+        return time.perf_counter() - self.start
+
+    def add(self, update: Update) -> None:
+        self.samples += update.samples
+        for name, value in update.sums.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+        self.compute_seconds = self.compute_seconds + update.by_rank["compute_seconds"]
+        self.max_lag = max(self.max_lag, float(update.by_rank["max_lag"].max()))
+
+    def shares(self) -> dict[str, float]:
+        """Parts of the ranks' time, from 0 to 1."""
+        seconds = {part: self.sums.get(f"{part}_seconds", 0.0) for part in PARTS}
+        total = max(self.age * np.size(self.compute_seconds), 1e-9)
+        return {f"{part}_share": spent / total for part, spent in seconds.items()}
+
+    def figures(self) -> dict[str, float]:
+        per_sample = ("policy_loss", "value_loss", "entropy", "gradient_norm", "lag")
+        means = {name: self.sums.get(name, 0.0) / max(self.samples, 1) for name in per_sample}
+        rest = {"steps_per_second": self.samples / self.age, "max_lag": self.max_lag}
+        return means | rest | self.shares() | {"slowest_rank": int(np.argmax(self.compute_seconds))}
+
+
+class OnlineScore:
+    """Mean raw score and length of the newest finished games."""
+
+    def __init__(self) -> None:
+        self._parts: deque[tuple[float, float, float]] = deque()  # games, score, steps per update
+
+    def add(self, update: Update) -> None:
+        if update.sums["episodes"]:
+            self._parts.append((update.sums["episodes"], update.sums["score"], update.sums["episode_steps"]))
+            while sum(games for games, _, _ in self._parts) - self._parts[0][0] >= ONLINE_GAMES:
+                self._parts.popleft()
+
+    def figures(self) -> dict[str, float | None]:
+        games, score, steps = (sum(column) for column in zip(*self._parts, strict=True)) if self._parts else (0.0, 0.0, 0.0)
+        return {"online_score": score / games if games else None, "online_game_steps": steps / games if games else None}
+
+
+class RunMetrics:
+    """Writes into the run directory and shows the display. A file that cannot be written is said once; training goes on."""
+
+    def __init__(self, run_dir: Path, config: Config, progress: Progress, hosts: list[str], live: bool) -> None:
+        self._run_dir, self._frames_per_step = run_dir, 4 if config.env.profile == "deepmind" else 3
+        self._interval = config.train.log_every_seconds
+        self._row, self._glance = Window(), Window()
+        self._online = OnlineScore()
+        self._display = Display(config, hosts, live)
+        self._csv = open_csv(run_dir / "metrics.csv", progress.updates)
+        self._tensorboard = tf.summary.create_file_writer(str(run_dir))
+
+    def update(self, update: Update, progress: Progress) -> None:
+        for part in (self._row, self._glance, self._online):
+            part.add(update)
+        if self._row.age >= self._interval:
+            self._write(progress, {})
+        if self._glance.age >= REFRESH_SECONDS:
+            self._display.show(self._glance.figures() | self._online.figures(), progress)
+            self._glance = Window()
+
+    def evaluated(self, games: int, progress: Progress) -> None:
+        self._write(progress, {"evaluation_score": progress.evaluation_score, "evaluation_games": games})
+        self._glance = Window()
+
+    def _write(self, progress: Progress, more: dict[str, float | None]) -> None:
+        figures: dict[str, Any] = self._row.figures() | self._online.figures() | more
+        counts = {"seconds": round(progress.seconds, 3), "updates": progress.updates, "steps": progress.steps}
+        figures |= counts | {"skipped": progress.skipped, "frames": progress.steps * self._frames_per_step}
+        self._row = Window()
+        self._csv.writerow([tidy(figures.get(name)) for name in COLUMNS])
+        with self._tensorboard.as_default():
+            for name in COLUMNS:
+                if figures.get(name) is not None:
+                    tf.summary.scalar(name, figures[name], step=progress.steps)
+
+    def say(self, text: str) -> None:
+        self._display.say(text)
+
+    def close(self, summary: dict[str, Any]) -> None:
+        self._display.close()
+        self._tensorboard.close()
+        text = json.dumps(summary | {"online_score": self._online.figures()["online_score"]}, indent=2)
+        write_atomically(self._run_dir / "summary.json", (text + "\n").encode())
+
+
+def tidy(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def open_csv(path: Path, updates: int) -> Any:
+    """A writer that appends to `path`, after dropping rows later than the checkpoint that is resumed."""
+    rows = list(csv.DictReader(path.open())) if path.exists() else []
+    file = path.open("w", newline="", buffering=1)
+    writer = csv.writer(file)
+    writer.writerow(COLUMNS)
+    writer.writerows([row.get(name, "") for name in COLUMNS] for row in rows if int(row["updates"] or 0) <= updates)
+    return writer

@@ -1,0 +1,186 @@
+"""One training run: the parts, the loop, and its consumers (metrics, evaluation, checkpoints)."""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dba3c import build, checkpoint, launch
+from dba3c.checkpoint import Checkpoint
+from dba3c.comm import STRATEGIES
+from dba3c.config import Config
+from dba3c.evaluate import evaluate
+from dba3c.flat import weight_hash
+from dba3c.launch import StopSignal, World
+from dba3c.metrics import Metrics, NullMetrics, RunMetrics
+from dba3c.trainer import check_weights, train
+from dba3c.types import Progress, Timings, Update
+
+
+class Pace:
+    """Steps and seconds of training proper: from the end of the first update, without evaluation and saving."""
+
+    def __init__(self) -> None:
+        self.startup_seconds: float | None = None
+        self.steps = 0
+        self.seconds = 0.0
+        self._resumed = time.monotonic()
+
+    def count(self, update: Update, started: float) -> None:
+        now = time.monotonic()
+        if self.startup_seconds is None:
+            self.startup_seconds = now - started  # the first update compiles
+        else:
+            self.steps += update.samples
+            self.seconds += now - self._resumed
+
+    def resume(self) -> None:
+        self._resumed = time.monotonic()
+
+
+class Run:
+    """A run directory and everything that works on it."""
+
+    def __init__(self, world: World, config: Config, run_dir: Path) -> None:
+        self._world, self._config, self._run_dir = world, config, run_dir
+        self._stop, self._timings, self._pace = StopSignal(), Timings(), Pace()
+        self._transport = build.transport(config, world.comm)
+        self._agent = build.agent(config)
+        self._optimizer = build.optimizer(config, self._agent)
+        self._progress, notes = self._resume()
+        strategy = STRATEGIES[config.comm.strategy]
+        self._communicator = strategy(self._transport, self._optimizer, self._timings, self._progress.updates)
+        self._player = build.player(config, self._agent, world.rank, world.threads, self._timings)
+        self._metrics = self._make_metrics(notes)
+        self._seconds_before, self._evaluated_at = self._progress.seconds, -1
+
+    def train(self) -> int:
+        """Train until the steps are done, the target is reached or somebody stops it; the exit code."""
+        self._player.restart(self._progress.updates)
+        steps = self._config.train.total_steps
+        self._pace.resume()
+        code = launch.EXIT_OK
+        for update in train(self._player, self._agent, self._communicator, self._progress, steps, self._stop, self._timings):
+            code = self._consume(update)
+            if code != launch.EXIT_OK or self._target_reached():
+                break
+            self._pace.resume()
+        self._end(code)
+        return code
+
+    def _consume(self, update: Update) -> int:
+        """Everything that happens between two updates; the exit code if this was the last one."""
+        config, number = self._config, update.number
+        self._pace.count(update, self._world.started)
+        self._progress.seconds = self._seconds_before + time.monotonic() - self._world.started
+        self._metrics.update(update, self._progress)
+        if update.stop:
+            return launch.EXIT_STOPPED
+        if self._progress.bad_in_a_row >= config.train.max_bad_updates:
+            return launch.EXIT_NOT_FINITE
+        if due(config.comm.check_every_updates, number):
+            check_weights(self._agent, self._transport, number)
+        if due(config.evaluate.every_updates, number):
+            self._evaluate()
+        if due(config.checkpoint.every_updates, number):
+            self._save()
+            if config.checkpoint.restart_games:
+                self._player.restart(number)
+        return launch.EXIT_OK
+
+    def _target_reached(self) -> bool:
+        return self._evaluated_at == self._progress.updates and self._progress.target_reached
+
+    def _evaluate(self) -> None:
+        make_env = build.evaluation_env(self._config, self._world.threads)
+        result = evaluate(self._config, self._agent, make_env, self._transport)
+        self._progress.evaluated(result.mean, result.full, self._config.target_score)
+        self._evaluated_at = self._progress.updates
+        self._metrics.evaluated(len(result.scores), self._progress)
+        self._metrics.say(f"evaluation after update {self._progress.updates:,}: {result.mean:.1f}, the mean of {len(result.scores)} greedy games")
+
+    def _end(self, code: int) -> None:
+        """Final evaluation, save and summary."""
+        if code == launch.EXIT_OK and self._evaluated_at != self._progress.updates:
+            self._evaluate()
+        kept_exact = code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games
+        if not kept_exact:  # games restart at regular saves only, or the resumed run would differ from an unbroken one
+            self._save()
+        self._player.close()
+        self._metrics.say(self._last_words(code))
+        self._metrics.close(self._summary())
+
+    def _last_words(self, code: int) -> str:
+        where = f"after {self._progress.updates:,} updates, {self._progress.steps:,} steps"
+        if code == launch.EXIT_STOPPED:
+            return f"stopped {where}; saved in {self._run_dir}, the same command goes on from there"
+        if code == launch.EXIT_NOT_FINITE:
+            count = self._progress.bad_in_a_row
+            return f"gave up {where}: the gradient was not finite in {count} updates in a row; the last good weights are saved"
+        reached = f"target score {self._config.target_score} reached" if self._progress.target_reached else "done"
+        return f"{reached} {where}; results in {self._run_dir}"
+
+    def _resume(self) -> tuple[Progress, list[str]]:
+        """Rank 0's newest checkpoint, or its first weights, on every rank; and what there is to say about it."""
+        notes: list[str] = []
+        saved = launch.agreed(self._world, lambda: self._load(notes))
+        saved = self._transport.broadcast(saved)
+        if saved is None:
+            self._agent.load(self._transport.broadcast(self._agent.weights.numpy()), 0)
+            return Progress(), notes
+        self._agent.load(saved.weights, saved.progress["updates"])
+        self._optimizer.restore(saved.optimizer)
+        return Progress(**saved.progress | {"bad_in_a_row": 0, "target_reached": False}), notes
+
+    def _load(self, notes: list[str]) -> Checkpoint | None:
+        if self._world.rank != 0:
+            return None
+        saved = checkpoint.load_newest(self._run_dir / "checkpoints", notes.append)
+        if saved is not None:
+            changes = checkpoint.differences(saved.config, self._config)
+            notes.append(f"resuming {self._run_dir} at update {saved.progress['updates']:,}, step {saved.progress['steps']:,}, with new games")
+            notes += [f"changed since then: {change}" for change in changes]
+        return saved
+
+    def _save(self) -> None:
+        if self._world.rank == 0:
+            state = Checkpoint(self._agent.weights.numpy(), self._optimizer.state(), asdict(self._progress), self._config)
+            checkpoint.save(self._run_dir / "checkpoints", state, self._config.checkpoint.keep)
+
+    def _make_metrics(self, notes: list[str]) -> Metrics:
+        if self._world.rank != 0:
+            return NullMetrics()
+        self._run_dir.mkdir(parents=True, exist_ok=True)
+        checkpoint.write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
+        metrics = RunMetrics(self._run_dir, self._config, self._progress, self._world.hosts, launch.on_terminal())
+        for note in notes:
+            metrics.say(note)
+        return metrics
+
+    def _summary(self) -> dict[str, Any]:
+        memory = self._transport.gather(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+        return {
+            "game": self._config.env.game,
+            "steps": self._progress.steps,
+            "updates": self._progress.updates,
+            "seconds": self._progress.seconds,
+            "steps_per_second": self._pace.steps / self._pace.seconds if self._pace.seconds else None,
+            "ranks": self._world.size,
+            "cores": self._world.cores,
+            "threads": self._world.threads,
+            "parameters": self._agent.layout.total,
+            "weight_hash": weight_hash(self._agent.weights.numpy()),
+            "evaluation_score": self._progress.evaluation_score,
+            "best_score": self._progress.best_score,
+            "target_reached": self._progress.target_reached,
+            "skipped": self._progress.skipped,
+            "startup_seconds": self._pace.startup_seconds,
+            "memory_mb_per_rank": max(memory),
+        }
+
+
+def due(every: int, number: int) -> bool:
+    return every > 0 and number % every == 0

@@ -1,0 +1,35 @@
+"""Random numbers as pure functions of what they are for, so that they do not depend on the layout of the job or its history."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dba3c.types import Array
+
+GAMES, ACTIONS, EVALUATION = 1, 2, 3  # what a number is drawn for
+
+
+def mix(x: Array) -> Array:
+    """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def draw(*key: int | Array) -> Array:
+    """64 random bits for each key; the parts broadcast against each other."""
+    state = np.zeros(1, np.uint64)
+    for part in key:
+        state = mix(state + np.asarray(part).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
+    return state
+
+
+def game_seeds(seed: int, purpose: int, update: int, simulators: Array) -> Array:
+    """Seeds of the emulators that start after `update`: non-negative int32, as ALE wants them."""
+    return (draw(seed, purpose, update, simulators) >> np.uint64(33)).astype(np.int32)
+
+
+def action_noise(seed: int, update: int, simulators: Array, steps: Array) -> Array:
+    """Uniform float32 in [0, 1): one for each simulator's step since the games started after `update`."""
+    bits = draw(seed, ACTIONS, update, simulators, steps) >> np.uint64(40)
+    return bits.astype(np.float32) * np.float32(2**-24)

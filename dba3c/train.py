@@ -1,0 +1,29 @@
+"""Train an agent, alone or on any number of ranks.
+
+python -m dba3c.train --preset fast --game breakout --run-dir runs/breakout
+mpirun -np 4 python -m dba3c.train --preset fast --game pong --run-dir runs/pong
+srun --mpi=pmix -N 64 python -m dba3c.train --run-dir runs/paper
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dba3c import cli, config, launch
+
+
+def main(argv: list[str]) -> int:
+    if {"-h", "--help"} & set(argv):
+        cli.train_parser().print_help()
+        return launch.EXIT_OK
+    world = launch.start()
+    order = launch.agreed(world, lambda: cli.train_order(argv))
+    launch.agreed(world, lambda: config.check_ranks(order.config, world.size))
+    launch.load_tensorflow(world.threads)
+    from dba3c.run import Run
+
+    return launch.run(world, lambda: Run(world, order.config, order.run_dir).train())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
