@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dba3c.config import Config
 from dba3c.rollout import Games, Rollout
+from dba3c.sections import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.types import Batch, Episode, Policy, Prediction, Timings, VectorEnv
 
@@ -44,7 +44,7 @@ class Lockstep:
         return self._rollout.finish(self._predict().values, episodes)
 
     def _predict(self) -> Prediction:
-        noise = action_noise(self._seed, self._start, self._simulators, np.int64(self._step))
+        noise = action_noise(self._seed, self._start, self._simulators, self._step)
         with self._timings.measure("predict"):
             return self._policy.act(self._observations, noise)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from dba3c.algorithms import A3C
+from dba3c.algorithms.a3c import A3C
 from dba3c.models import Network
 from dba3c.types import Array, Batch, Gradient, Prediction
 
@@ -13,10 +13,12 @@ from dba3c.types import Array, Batch, Gradient, Prediction
 class Agent:
     """A network, an algorithm and a flat weight vector.
 
-    The vector is read once per call, so a call sees the weights of one update even while another thread assigns new ones.
+    The vector is read once per call, so a call sees the weights of one update even while another thread assigns new.
     """
 
-    def __init__(self, network: Network, algorithm: A3C, observation_shape: tuple[int, int, int], tensor_clip: float | None) -> None:
+    def __init__(
+        self, network: Network, algorithm: A3C, observation_shape: tuple[int, int, int], tensor_clip: float | None
+    ) -> None:
         self.version = 0
         self.layout = network.layout
         self.weights = tf.Variable(network.initial, name="weights")
@@ -40,7 +42,10 @@ class Agent:
         sums = {name: float(value) * batch.samples for name, value in figures.items()}
         lag = self.version - batch.versions
         sums |= {"lag": float(lag.sum()), "episodes": float(len(batch.episodes))}
-        sums |= {"score": sum(e.score for e in batch.episodes), "episode_steps": float(sum(e.steps for e in batch.episodes))}
+        sums |= {
+            "score": sum(e.score for e in batch.episodes),
+            "episode_steps": float(sum(e.steps for e in batch.episodes)),
+        }
         return Gradient(mean.numpy(), batch.samples, sums, {"max_lag": float(lag.max())})
 
     def _act_graph(self, observations: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -51,7 +56,9 @@ class Agent:
         logits, _ = self._network.forward(self.weights.read_value(), observations)
         return tf.argmax(logits, axis=1, output_type=tf.int32)
 
-    def _gradient_graph(self, observations: tf.Tensor, actions: tf.Tensor, returns: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    def _gradient_graph(
+        self, observations: tf.Tensor, actions: tf.Tensor, returns: tf.Tensor
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         weights = self.weights.read_value()
         with tf.GradientTape() as tape:
             tape.watch(weights)

@@ -1,6 +1,6 @@
-"""The asynchronous player of BA3C: whichever simulators are ready are predicted together and go on while the rank learns.
+"""The asynchronous player of BA3C: whichever simulators are ready are predicted together and go on.
 
-One thread per group of simulators steps them, one thread predicts, the learner takes finished batches from a small queue.
+One thread per group of simulators steps them, one thread predicts, the learner takes batches from a small queue.
 No group may be more than n_steps ahead of the slowest, so the age of every data point is bounded (`lag_bound`).
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dba3c.config import Config
 from dba3c.rollout import Games, Rollout, as_transitions, cut, join
+from dba3c.sections import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.types import Array, Batch, Episode, Policy, Prediction, Step, Timings, VectorEnv
 
@@ -21,9 +21,9 @@ from dba3c.types import Array, Batch, Episode, Policy, Prediction, Step, Timings
 def lag_bound(config: Config) -> int:
     """Most updates that can pass between the choice of an action and the update that learns from it.
 
-    From the choice to the end of its segment every simulator adds at most 4·n_steps data points before it in line: n_steps that
-    were open, n_steps that it may have been behind, n_steps until the segment ends, n_steps that it may get ahead. Before those
-    stand an unfinished batch, one in the player's hand, those in the queue and the one being learned.
+    From the choice to the end of its segment every simulator puts at most 4·n_steps data points before it in line:
+    n_steps that were open, n_steps that it may have been behind, n_steps until the segment ends, n_steps that it may
+    get ahead. Before those stand an unfinished batch, one in the player's hand, the queue and the one being learned.
     """
     ahead = 4 * config.actor.n_steps * config.env.n_sim + config.batch_size - 1
     return -(-ahead // config.batch_size) + config.actor.queue_batches + 2
@@ -71,9 +71,11 @@ class Group:
 
 
 class Async:
-    """Plays in the background from `restart` to `close`; `next` waits for a batch of any size, cut from whole segments."""
+    """Plays in the background from `restart` to `close`; `next` waits for a batch, cut from finished segments."""
 
-    def __init__(self, config: Config, envs: list[VectorEnv], policy: Policy, first_simulator: int, timings: Timings) -> None:
+    def __init__(
+        self, config: Config, envs: list[VectorEnv], policy: Policy, first_simulator: int, timings: Timings
+    ) -> None:
         self._seed, self._batch_size, self._skew = config.train.seed, config.batch_size, config.actor.n_steps
         self._policy, self._timings = policy, timings
         size = config.actor.group_size
@@ -120,7 +122,7 @@ class Async:
             self._batches.put(error)
 
     def _predict(self, ready: list[Group]) -> None:
-        noise = [action_noise(self._seed, self._start, g.simulators, np.int64(g.steps)) for g in ready]
+        noise = [action_noise(self._seed, self._start, g.simulators, g.steps) for g in ready]
         version = self._policy.version  # before the weights are read: never claims to be newer than it is
         prediction = self._policy.act(np.concatenate([g.observations for g in ready]), np.concatenate(noise))
         ends = np.cumsum([len(g.simulators) for g in ready])[:-1]

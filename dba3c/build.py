@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dba3c import comm, envs, models
+from dba3c import envs, models
 from dba3c.actor import Lockstep
 from dba3c.agent import Agent
 from dba3c.algorithms import ALGORITHMS
 from dba3c.async_actor import Async
-from dba3c.config import Config
+from dba3c.comm import TRANSPORTS
 from dba3c.evaluate import MakeEnv
 from dba3c.optimizers import FlatOptimizer
-from dba3c.types import Player, Timings, VectorEnv
+from dba3c.sections import Config
+from dba3c.types import Player, Timings, Transport, VectorEnv
 
 
 def agent(config: Config) -> Agent:
@@ -48,5 +49,5 @@ def evaluation_env(config: Config, threads: int) -> MakeEnv:
     return lambda n_sim: envs.make(settings, n_sim, threads, config.evaluate.max_frames)
 
 
-def transport(config: Config, world_comm: object) -> comm.MpiTransport:
-    return comm.TRANSPORTS[config.comm.transport](world_comm)
+def transport(config: Config, world_comm: object) -> Transport:
+    return TRANSPORTS[config.comm.transport](world_comm)

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dba3c.config import Config, ConfigError, parse
+from dba3c.config import ConfigError, parse
+from dba3c.sections import Config
 from dba3c.types import Array
 
 NAME = re.compile(r"update-(\d{9})\.([0-9a-f]{16})\.npz")
@@ -60,7 +61,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
-    arrays = {"weights": checkpoint.weights} | {f"optimizer/{name}": slot for name, slot in checkpoint.optimizer.items()}
+    arrays = {"weights": checkpoint.weights} | {
+        f"optimizer/{name}": slot for name, slot in checkpoint.optimizer.items()
+    }
     meta = json.dumps({"progress": checkpoint.progress, "config": checkpoint.config.dump()})
     buffer = io.BytesIO()
     np.savez(buffer, meta=np.frombuffer(meta.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
@@ -77,7 +80,9 @@ def load(path: Path) -> Checkpoint:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(bytes(arrays.pop("meta")))
         config = parse(meta["config"])
-        optimizer = {name.removeprefix("optimizer/"): slot for name, slot in arrays.items() if name.startswith("optimizer/")}
+        optimizer = {
+            name.removeprefix("optimizer/"): slot for name, slot in arrays.items() if name.startswith("optimizer/")
+        }
         return Checkpoint(arrays["weights"], optimizer, meta["progress"], config)
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError, ConfigError) as error:
         raise ValueError(f"{path} is not a checkpoint of this version: {error}") from None
@@ -96,7 +101,9 @@ def load_newest(directory: Path, warn: Callable[[str], None]) -> Checkpoint | No
         except (ValueError, OSError) as error:
             warn(f"{error}; trying the one before")
     if paths:
-        raise ConfigError(f"--run-dir={directory.parent}: none of its {len(paths)} checkpoints can be loaded; choose another directory")
+        raise ConfigError(
+            f"--run-dir={directory.parent}: none of its {len(paths)} checkpoints can be loaded; choose another one"
+        )
     return None
 
 
@@ -110,7 +117,8 @@ def differences(saved: Config, wanted: Config) -> list[str]:
     for name in changed:
         if name in FIXED:
             raise ConfigError(
-                f"{name}={new[name]!r}: the checkpoints in this run directory were trained with {old[name]!r}; choose another --run-dir"
+                f"{name}={new[name]!r}: the checkpoints in this run directory were trained with {old[name]!r};"
+                " choose another --run-dir"
             )
     return [f"{name}: {old.get(name)!r} → {new[name]!r}" for name in changed]
 

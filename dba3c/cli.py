@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from dba3c import config as configuration
-from dba3c.config import HYPERPARAMS, Config, ConfigError
+from dba3c.config import HYPERPARAMS, ConfigError
+from dba3c.sections import Config
 
 
 class Order(NamedTuple):
@@ -27,9 +28,10 @@ class Parser(argparse.ArgumentParser):
 def train_parser() -> Parser:
     parser = Parser(
         prog="dba3c train",
-        description="Train an Atari agent with synchronous distributed BA3C. Start it under mpirun or srun for more than one rank."
-        " A run directory that holds checkpoints is resumed.",
-        epilog="Every key of hyperparams.yaml is an option, --section.key=value:\n\n" + HYPERPARAMS.read_text(encoding="utf-8"),
+        description="Train an Atari agent with synchronous distributed BA3C. Start it under mpirun or srun for more"
+        " than one rank. A run directory that holds checkpoints is resumed.",
+        epilog="Every key of hyperparams.yaml is an option, --section.key=value:\n\n"
+        + HYPERPARAMS.read_text(encoding="utf-8"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="dba3c train [--preset NAME] [--game NAME] [--run-dir DIR] [--config FILE] [--section.key=value ...]",
         allow_abbrev=False,

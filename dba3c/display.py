@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dba3c.config import Config
+from dba3c.sections import Config
 from dba3c.types import PARTS, Progress
 
 WIDTH = 88  # under mpirun the width of the terminal is unknown
@@ -25,7 +25,9 @@ class Display:
         self._config, self._hosts = config, hosts
         self._frames_per_step = 4 if config.env.profile == "deepmind" else 3
         self._title = f"{config.env.game} · {len(hosts)} rank{'s' * (len(hosts) > 1)} × {config.env.n_sim} games"
-        self._console = Console(file=sys.stderr, force_terminal=live, width=WIDTH if live else 1000, highlight=False, soft_wrap=not live)
+        self._console = Console(
+            file=sys.stderr, force_terminal=live, width=WIDTH if live else 1000, highlight=False, soft_wrap=not live
+        )
         self._live = Live(console=self._console, auto_refresh=False, transient=False) if live else None
         self._next_line = 0.0
         if self._live:
@@ -60,13 +62,17 @@ class Display:
         bar = Table.grid(expand=True)
         bar.add_column(ratio=1)
         bar.add_column(justify="right")
-        text = f"  {self._fraction(progress):.1%} of {self._config.train.total_steps:,} steps · {self._left(figures, progress)} left"
-        bar.add_row(ProgressBar(total=1.0, completed=self._fraction(progress)), text)
+        done, total = self._fraction(progress), self._config.train.total_steps
+        text = f"  {done:.1%} of {total:,} steps · {self._left(figures, progress)} left"
+        bar.add_row(ProgressBar(total=1.0, completed=done), text)
         lines = [
             f"update {progress.updates:,} · step {progress.steps:,} · {duration(progress.seconds)}",
             self._pace(figures),
             self._scores(figures, progress),
-            "time: " + " · ".join(f"{part} {figures[f'{part}_share']:.0%}" for part in PARTS if figures[f"{part}_share"] >= 0.005),
+            "time: "
+            + " · ".join(
+                f"{part} {figures[f'{part}_share']:.0%}" for part in PARTS if figures[f"{part}_share"] >= 0.005
+            ),
             f"{self._slowest(figures)} · lag {figures['lag']:.1f} updates",
         ]
         return Panel(Group(bar, *(Text(line, no_wrap=True) for line in lines)), title=self._title, title_align="left")

@@ -1,4 +1,4 @@
-"""Atari simulators: all pre-processing in one place. Profiles: deepmind (C++ vector env) and paper (gym's Breakout-v0 of 2017)."""
+"""Atari simulators: all pre-processing in one place, as profiles: deepmind, and paper (gym's -v0 games of 2017)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ale_py import roms
 from ale_py.vector_env import AtariVectorEnv
 from gymnasium.vector import AutoresetMode
 
-from dba3c.config import ConfigError, Env, suggest
+from dba3c.config import ConfigError, suggest
+from dba3c.sections import Env
 from dba3c.types import Array, Step, VectorEnv
 
 SIZE = 84  # height and width of an observation [DQN]
@@ -23,7 +24,7 @@ def resolve_game(name: str) -> str:
     if plain not in games:
         near = suggest(plain, games) or f"; {len(games)} games are known, among them breakout, pong, space_invaders"
         raise ConfigError(f"env.game={name!r}: no such game in ale-py{near}")
-    return games[plain]
+    return str(games[plain])
 
 
 def make(config: Env, n_sim: int, threads: int, max_frames: int | None = None) -> VectorEnv:
@@ -73,7 +74,7 @@ class DeepMindEnv:
 
 
 class PaperEnv:
-    """RGB 84×84 by bilinear resize, random skip of 2-4 frames, sticky actions 0.25, no max, no no-ops; black history at the start."""
+    """RGB 84×84 (bilinear), random skip of 2-4 frames, sticky 0.25, no max, no no-ops; a game starts with black history."""
 
     STEP_LIMIT = 10_000  # gym's limit for -v0 games; the paper's program counts it as terminal
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dba3c.config import Config
+from dba3c.sections import Config
 from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.types import Array, Policy, Transport, VectorEnv
 
@@ -51,7 +51,9 @@ class GreedyGames:
 
 def play(policy: Policy, make_env: MakeEnv, seeds: Array) -> list[float]:
     """One greedy game per seed; all predictions of a step go through the network together."""
-    groups = [GreedyGames(make_env(len(part)), part) for part in np.array_split(seeds, -(-len(seeds) // GROUP)) if len(part)]
+    groups = [
+        GreedyGames(make_env(len(part)), part) for part in np.array_split(seeds, -(-len(seeds) // GROUP)) if len(part)
+    ]
     running = list(groups)
     while running:
         actions = policy.greedy(np.concatenate([group.observations for group in running]))

@@ -1,4 +1,4 @@
-"""All weights as one contiguous float32 vector: one message, one optimizer step, one hash, one array in a checkpoint."""
+"""All weights as one contiguous float32 vector: one message, one optimizer step, one hash, one array to save."""
 
 from __future__ import annotations
 

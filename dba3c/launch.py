@@ -44,12 +44,24 @@ def start() -> World:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        sys.exit(f"dba3c: no MPI library was found ({error}).\nInstall one with: pip install 'dba3c[mpi]', or load your site's MPI module")
+        sys.exit(
+            f"dba3c: no MPI library was found ({error});"
+            " install one with pip install 'dba3c[mpi]', or load your site's MPI module"
+        )
     comm = MPI.COMM_WORLD
     host = socket.gethostname()
     places = comm.allgather((host, sorted(os.sched_getaffinity(0)), cpu_quota()))
     cores = {(name, core) for name, mask, _ in places for core in mask}
-    return World(comm, comm.rank, comm.size, host, threads_of(comm.rank, places), len(cores), [place[0] for place in places], started)
+    return World(
+        comm,
+        comm.rank,
+        comm.size,
+        host,
+        threads_of(comm.rank, places),
+        len(cores),
+        [place[0] for place in places],
+        started,
+    )
 
 
 def threads_of(rank: int, places: list[tuple[str, list[int], float]]) -> int:
@@ -130,7 +142,7 @@ class StopSignal:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, self._receive)
 
-    def _receive(self, number: int, frame: object) -> None:
+    def _receive(self, number: int, _frame: object) -> None:
         if self.received:
             os._exit(128 + number)
         self.received = True

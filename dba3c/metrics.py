@@ -1,4 +1,4 @@
-"""What a run tells: live display, metrics.csv, TensorBoard events, summary.json. Rank 0 has these, the others a null object."""
+"""What a run tells: live display, metrics.csv, TensorBoard events, summary.json; a null object on the other ranks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.checkpoint import write_atomically
-from dba3c.config import Config
 from dba3c.display import Display
+from dba3c.sections import Config
 from dba3c.types import PARTS, Progress, Update
 
 ONLINE_GAMES = 100  # newest finished games, of all ranks, that the online score is the mean of
 REFRESH_SECONDS = 1.0  # of the live display
 
 COLUMNS = (
-    "seconds", "updates", "steps", "frames", "steps_per_second", "online_score", "online_game_steps", "evaluation_score",
-    "evaluation_games", "policy_loss", "value_loss", "entropy", "gradient_norm", "lag", "max_lag", "skipped", "slowest_rank",
+    "seconds", "updates", "steps", "frames", "steps_per_second", "online_score", "online_game_steps",
+    "evaluation_score", "evaluation_games", "policy_loss", "value_loss", "entropy", "gradient_norm", "lag", "max_lag",
+    "skipped", "slowest_rank",
     *(f"{part}_share" for part in PARTS),
 )  # fmt: skip
 
@@ -90,12 +91,14 @@ class OnlineScore:
                 self._parts.popleft()
 
     def figures(self) -> dict[str, float | None]:
-        games, score, steps = (sum(column) for column in zip(*self._parts, strict=True)) if self._parts else (0.0, 0.0, 0.0)
+        games, score, steps = (
+            (sum(column) for column in zip(*self._parts, strict=True)) if self._parts else (0.0, 0.0, 0.0)
+        )
         return {"online_score": score / games if games else None, "online_game_steps": steps / games if games else None}
 
 
 class RunMetrics:
-    """Writes into the run directory and shows the display. A file that cannot be written is said once; training goes on."""
+    """Writes into the run directory and shows the display."""
 
     def __init__(self, run_dir: Path, config: Config, progress: Progress, hosts: list[str], live: bool) -> None:
         self._run_dir, self._frames_per_step = run_dir, 4 if config.env.profile == "deepmind" else 3

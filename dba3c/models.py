@@ -28,7 +28,9 @@ class Network(NamedTuple):
 
     layout: Layout
     initial: Array  # [P]
-    forward: Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]  # weights, observations → logits [B, A], values [B]
+    forward: Callable[
+        [tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]
+    ]  # weights, observations → logits [B, A], values [B]
 
 
 class PadChannels(layers.Layer):
@@ -55,7 +57,9 @@ def ba3c_convolutions(seed: int) -> list[layers.Layer]:
 
     def conv(index: int, filters: int, kernel: int) -> layers.Layer:
         init = initializers.TruncatedNormal(stddev=0.03, seed=seed + index)
-        return layers.Conv2D(filters, kernel, activation="relu", use_bias=False, kernel_initializer=init, name=f"conv{index}")
+        return layers.Conv2D(
+            filters, kernel, activation="relu", use_bias=False, kernel_initializer=init, name=f"conv{index}"
+        )
 
     convolutions = [conv(0, 32, 5), conv(1, 32, 5), conv(2, 64, 5)]
     pooled = [layer for convolution in convolutions for layer in (convolution, layers.MaxPool2D())]
@@ -75,11 +79,13 @@ def ba3c_linear(hidden: int, seed: int) -> Torso:
 
 
 def orthogonal_torso(convolutions: list[tuple[int, int, int]], hidden: int, seed: int) -> Torso:
-    """(filters, kernel, stride) convolutions and a hidden layer; orthogonal start with small policy logits, as is common today."""
+    """(filters, kernel, stride) convolutions and a hidden layer; orthogonal start, small policy logits."""
     stack: list[layers.Layer] = []
     for index, (filters, kernel, stride) in enumerate(convolutions):
         init = initializers.Orthogonal(2**0.5, seed=seed + index)
-        stack.append(layers.Conv2D(filters, kernel, stride, activation="relu", kernel_initializer=init, name=f"conv{index}"))
+        stack.append(
+            layers.Conv2D(filters, kernel, stride, activation="relu", kernel_initializer=init, name=f"conv{index}")
+        )
     init = initializers.Orthogonal(2**0.5, seed=seed + len(stack))
     dense = layers.Dense(hidden, activation="relu", kernel_initializer=init, name="hidden")
     policy_init = initializers.Orthogonal(0.01, seed=seed + len(stack) + 1)
@@ -97,7 +103,12 @@ def nature(hidden: int, seed: int) -> Torso:
     return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], hidden, seed)
 
 
-TORSOS: dict[str, Callable[[int, int], Torso]] = {"ba3c": ba3c, "ba3c_linear": ba3c_linear, "nips": nips, "nature": nature}
+TORSOS: dict[str, Callable[[int, int], Torso]] = {
+    "ba3c": ba3c,
+    "ba3c_linear": ba3c_linear,
+    "nips": nips,
+    "nature": nature,
+}
 
 
 def build(torso: str, hidden: int, observation_shape: tuple[int, int, int], n_actions: int, seed: int) -> Network:

@@ -1,4 +1,4 @@
-"""Adam, RMSProp and SGD on the flat vector: each rule is a pure function, compiled together with the assignment of its result."""
+"""Adam, RMSProp and SGD on the flat vector: each rule is a pure function, compiled together with its assignment."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from dba3c.config import Optimizer as Config
+from dba3c.sections import Optimizer as Config
 from dba3c.types import Array
 
 Slots = dict[str, tf.Tensor]  # [P] each
-Rule = Callable[[Config, tf.Tensor, Slots, tf.Tensor], tuple[tf.Tensor, Slots]]  # config, gradient, slots, rate → what to subtract, slots
+Rule = Callable[
+    [Config, tf.Tensor, Slots, tf.Tensor], tuple[tf.Tensor, Slots]
+]  # config, gradient, slots, rate → what to subtract, slots
 
 
 def adam(config: Config, g: tf.Tensor, slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
-    """Equations 5 and 6 of the paper with ε̂ beside the root, as TensorFlow has it; `rate` is η_t, bias correction included."""
+    """Equations 5 and 6 of the paper with ε̂ beside the root, as TensorFlow has it; `rate` is η_t, bias-corrected."""
     m = config.beta1 * slots["m"] + (1 - config.beta1) * g
     v = config.beta2 * slots["v"] + (1 - config.beta2) * tf.square(g)
     return rate * m / (tf.sqrt(v) + config.epsilon), {"m": m, "v": v}
@@ -29,7 +31,7 @@ def rmsprop(config: Config, g: tf.Tensor, slots: Slots, rate: tf.Tensor) -> tupl
     return momentum, {"mean_square": mean_square, "momentum": momentum}
 
 
-def sgd(config: Config, g: tf.Tensor, slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
+def sgd(_config: Config, g: tf.Tensor, _slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
     return rate * g, {}
 
 

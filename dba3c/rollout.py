@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dba3c.config import Config
 from dba3c.returns import n_step_returns
+from dba3c.sections import Config
 from dba3c.types import Array, Batch, Episode, Prediction, Step, VectorEnv
+
+ARRAYS = tuple(name for name in Batch._fields if name != "episodes")
 
 
 class Rollout:
@@ -80,7 +82,7 @@ class Games:
 
 
 def as_transitions(segment: Batch) -> Batch:
-    """The same data as T·B segments of one step whose reward is the n-step return: they may be cut and joined anywhere."""
+    """The same data as T·B segments of one step whose reward is the n-step return: they may be cut anywhere."""
     returns = n_step_returns(segment.rewards, segment.discounts, segment.values[-1])
     flat = (1, segment.samples)
     return Batch(
@@ -97,11 +99,12 @@ def as_transitions(segment: Batch) -> Batch:
 
 def join(batches: list[Batch]) -> Batch:
     """Batches of equal T side by side."""
-    arrays = [np.concatenate(parts, axis=1) for parts in zip(*(b[:-1] for b in batches), strict=True)]
-    return Batch(*arrays, [episode for batch in batches for episode in batch.episodes])
+    arrays = {name: np.concatenate([getattr(batch, name) for batch in batches], axis=1) for name in ARRAYS}
+    return Batch(**arrays, episodes=[episode for batch in batches for episode in batch.episodes])
 
 
 def cut(batch: Batch, segments: int) -> tuple[Batch, Batch]:
     """The first `segments` columns, with the episodes, and the rest."""
-    first = Batch(*(array[:, :segments] for array in batch[:-1]), batch.episodes)
-    return first, Batch(*(array[:, segments:] for array in batch[:-1]), [])
+    first = {name: getattr(batch, name)[:, :segments] for name in ARRAYS}
+    rest = {name: getattr(batch, name)[:, segments:] for name in ARRAYS}
+    return Batch(**first, episodes=batch.episodes), Batch(**rest, episodes=[])

@@ -11,11 +11,11 @@ from typing import Any
 from dba3c import build, checkpoint, launch
 from dba3c.checkpoint import Checkpoint
 from dba3c.comm import STRATEGIES
-from dba3c.config import Config
 from dba3c.evaluate import evaluate
 from dba3c.flat import weight_hash
 from dba3c.launch import StopSignal, World
 from dba3c.metrics import Metrics, NullMetrics, RunMetrics
+from dba3c.sections import Config
 from dba3c.trainer import check_weights, train
 from dba3c.types import Progress, Timings, Update
 
@@ -63,7 +63,9 @@ class Run:
         steps = self._config.train.total_steps
         self._pace.resume()
         code = launch.EXIT_OK
-        for update in train(self._player, self._agent, self._communicator, self._progress, steps, self._stop, self._timings):
+        for update in train(
+            self._player, self._agent, self._communicator, self._progress, steps, self._stop, self._timings
+        ):
             code = self._consume(update)
             if code != launch.EXIT_OK or self._target_reached():
                 break
@@ -100,7 +102,8 @@ class Run:
         self._progress.evaluated(result.mean, result.full, self._config.target_score)
         self._evaluated_at = self._progress.updates
         self._metrics.evaluated(len(result.scores), self._progress)
-        self._metrics.say(f"evaluation after update {self._progress.updates:,}: {result.mean:.1f}, the mean of {len(result.scores)} greedy games")
+        games = f"mean of {len(result.scores)} greedy games"
+        self._metrics.say(f"evaluation after update {self._progress.updates:,}: {result.mean:.1f}, {games}")
 
     def _end(self, code: int) -> None:
         """Final evaluation, save and summary."""
@@ -119,7 +122,7 @@ class Run:
             return f"stopped {where}; saved in {self._run_dir}, the same command goes on from there"
         if code == launch.EXIT_NOT_FINITE:
             count = self._progress.bad_in_a_row
-            return f"gave up {where}: the gradient was not finite in {count} updates in a row; the last good weights are saved"
+            return f"gave up {where}: gradients not finite in {count} updates in a row; the last good weights are saved"
         reached = f"target score {self._config.target_score} reached" if self._progress.target_reached else "done"
         return f"{reached} {where}; results in {self._run_dir}"
 
@@ -141,13 +144,16 @@ class Run:
         saved = checkpoint.load_newest(self._run_dir / "checkpoints", notes.append)
         if saved is not None:
             changes = checkpoint.differences(saved.config, self._config)
-            notes.append(f"resuming {self._run_dir} at update {saved.progress['updates']:,}, step {saved.progress['steps']:,}, with new games")
+            updates, steps = saved.progress["updates"], saved.progress["steps"]
+            notes.append(f"resuming {self._run_dir} at update {updates:,}, step {steps:,}, with new games")
             notes += [f"changed since then: {change}" for change in changes]
         return saved
 
     def _save(self) -> None:
         if self._world.rank == 0:
-            state = Checkpoint(self._agent.weights.numpy(), self._optimizer.state(), asdict(self._progress), self._config)
+            state = Checkpoint(
+                self._agent.weights.numpy(), self._optimizer.state(), asdict(self._progress), self._config
+            )
             checkpoint.save(self._run_dir / "checkpoints", state, self._config.checkpoint.keep)
 
     def _make_metrics(self, notes: list[str]) -> Metrics:

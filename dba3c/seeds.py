@@ -1,4 +1,4 @@
-"""Random numbers as pure functions of what they are for, so that they do not depend on the layout of the job or its history."""
+"""Random numbers as pure functions of what they are for: they do not depend on the job's layout or its history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def mix(x: Array) -> Array:
     """The finaliser of SplitMix64: every bit of the input moves every bit of the output."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def draw(*key: int | Array) -> Array:
@@ -29,7 +29,7 @@ def game_seeds(seed: int, purpose: int, update: int, simulators: Array) -> Array
     return (draw(seed, purpose, update, simulators) >> np.uint64(33)).astype(np.int32)
 
 
-def action_noise(seed: int, update: int, simulators: Array, steps: Array) -> Array:
+def action_noise(seed: int, update: int, simulators: Array, step: int | Array) -> Array:
     """Uniform float32 in [0, 1): one for each simulator's step since the games started after `update`."""
-    bits = draw(seed, ACTIONS, update, simulators, steps) >> np.uint64(40)
+    bits = draw(seed, ACTIONS, update, simulators, step) >> np.uint64(40)
     return bits.astype(np.float32) * np.float32(2**-24)

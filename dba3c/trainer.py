@@ -1,7 +1,8 @@
-"""The loop: batch → gradient → update. It yields what happened; checkpoints, evaluation and metrics are its consumers."""
+"""The loop: batch → gradient → update. It yields what happened; checkpoints, evaluation, metrics are its consumers."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -44,7 +45,7 @@ def train(
 def check_weights(agent: Agent, transport: Transport, update: int) -> None:
     """Stop the job if the ranks' weights differ, naming those that differ from the majority."""
     hashes = transport.gather(weight_hash(agent.weights.numpy()))
-    common = max(set(hashes), key=hashes.count)
+    common = Counter(hashes).most_common(1)[0][0]
     strangers = [rank for rank, value in enumerate(hashes) if value != common]
     if strangers:
         raise TrainingError(f"after update {update} the weights of ranks {strangers} differ from the others': {hashes}")

@@ -1,4 +1,4 @@
-"""The seams: what crosses from one part to the next. T = steps of a segment, B = segments, P = parameters, A = actions."""
+"""The seams: what crosses from part to part. T = steps of a segment, B = segments, P = parameters, A = actions."""
 
 from __future__ import annotations
 

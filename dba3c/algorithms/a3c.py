@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from dba3c.config import Algorithm
 from dba3c.returns import n_step_returns
+from dba3c.sections import Algorithm
 from dba3c.types import Array, Batch
 
 TINY = 1e-6  # inside every logarithm [code of the paper]
@@ -28,7 +28,9 @@ class A3C:
         returns = n_step_returns(batch.rewards, batch.discounts, batch.values[-1])
         return batch.actions.reshape(-1), returns.reshape(-1)
 
-    def loss(self, logits: tf.Tensor, values: tf.Tensor, actions: tf.Tensor, returns: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    def loss(
+        self, logits: tf.Tensor, values: tf.Tensor, actions: tf.Tensor, returns: tf.Tensor
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Mean over the batch of  −log π(a)·(R − V) + c_v·(R − V)² − c_e·H(π)  with log x = ln(x + 1e-6)."""
         policy = tf.nn.softmax(logits)  # [B, A]
         log_policy = tf.math.log(policy + TINY)

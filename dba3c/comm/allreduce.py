@@ -1,4 +1,4 @@
-"""The synchronous strategy: one all-reduce per update carries everything, then every rank applies the same averaged gradient."""
+"""The synchronous strategy: one all-reduce per update carries everything, then every rank applies the same mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADER = ("samples", "not_finite", "stop")
 
 
 class AllReduce:
-    """Sums [ samples × mean gradient | header | sums | one slot per rank and own figure ] over the ranks, in float32."""
+    """Adds up [ samples × mean gradient | header | sums | a slot per rank and own figure ] over all ranks."""
 
     def __init__(self, transport: Transport, optimizer: Optimizer, timings: Timings, number: int = 0) -> None:
         self._transport, self._optimizer, self._timings = transport, optimizer, timings
@@ -59,7 +59,8 @@ class AllReduce:
             samples=round(samples),
             applied=not_finite == 0,
             stop=stop > 0,
-            sums={name: float(value) for name, value in zip(gradient.sums, sums, strict=True)} | {"not_finite": not_finite},
+            sums={name: float(value) for name, value in zip(gradient.sums, sums, strict=True)}
+            | {"not_finite": not_finite},
             by_rank=dict(zip(own, slots, strict=True)),
         )
 

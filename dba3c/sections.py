@@ -1,0 +1,133 @@
+"""The typed sections of the configuration: the numbers live in hyperparams.yaml, their types and ranges here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def no_bool(value: Any) -> Any:
+    """Python counts True as 1; a user who writes true for a number has mixed up two keys."""
+    if isinstance(value, bool):
+        raise ValueError("input should be a number")
+    return value
+
+
+Number = BeforeValidator(no_bool)
+Count = Annotated[int, Field(ge=1), Number]
+CountOrNever = Annotated[int, Field(ge=0), Number]
+Fraction = Annotated[float, Field(ge=0, lt=1), Number]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
+Score = Annotated[float, Field(allow_inf_nan=False), Number]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Env(Section):
+    game: Annotated[str, Field(min_length=1)]
+    profile: Literal["paper", "deepmind"]
+    n_sim: Count
+    life_loss_terminal: bool
+    fire_reset: bool
+    max_frames: Count
+    reward_clip: Positive
+
+
+class Model(Section):
+    torso: Literal["ba3c", "ba3c_linear", "nips", "nature"]
+    hidden: Count
+
+
+class Actor(Section):
+    kind: Literal["async", "lockstep"]
+    n_steps: Count
+    group_size: Count
+    queue_batches: Count
+
+
+class Algorithm(Section):
+    name: Literal["a3c"]
+    gamma: Annotated[float, Field(ge=0, le=1), Number]
+    entropy: Weight
+    value: Weight
+    clip: Literal["none", "tensor", "global"]
+    clip_norm: Positive
+
+
+class Optimizer(Section):
+    name: Literal["adam", "rmsprop", "sgd"]
+    learning_rate: Positive
+    schedule: Literal["constant", "linear"]
+    beta1: Fraction
+    beta2: Fraction
+    epsilon: Positive
+    decay: Fraction
+    momentum: Fraction
+
+
+class Comm(Section):
+    strategy: Literal["allreduce"]
+    transport: Literal["mpi"]
+    check_every_updates: CountOrNever
+
+
+def null_as_none(value: Any) -> Any:
+    """yaml's null says the same as the word none."""
+    return "none" if value is None else value
+
+
+class Train(Section):
+    batch_size: Count | Literal["auto"]
+    total_steps: Count
+    seed: Annotated[int, Field(ge=0, lt=2**32), Number]
+    target_score: Annotated[Score | Literal["auto", "none"], BeforeValidator(null_as_none)]
+    max_bad_updates: Count
+    log_every_seconds: Positive
+
+
+class Evaluate(Section):
+    every_updates: CountOrNever
+    games: Count
+    probe_games: Count
+    max_frames: Count
+
+
+class Checkpoint(Section):
+    every_updates: CountOrNever
+    keep: Count
+    restart_games: bool
+
+
+class Config(Section):
+    env: Env
+    model: Model
+    actor: Actor
+    algorithm: Algorithm
+    optimizer: Optimizer
+    comm: Comm
+    train: Train
+    evaluate: Evaluate
+    checkpoint: Checkpoint
+    targets: dict[str, Score]
+
+    @property
+    def batch_size(self) -> int:
+        """Data points per rank and update."""
+        size = self.train.batch_size
+        return self.env.n_sim * self.actor.n_steps if size == "auto" else size
+
+    @property
+    def target_score(self) -> float | None:
+        """Evaluation score that ends training, if any."""
+        target = self.train.target_score
+        if target == "auto":
+            return self.targets.get(self.env.game)
+        return None if target == "none" else float(target)
+
+    def dump(self) -> str:
+        return yaml.safe_dump(self.model_dump(), sort_keys=False)
