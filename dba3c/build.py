@@ -8,7 +8,7 @@ from dba3c.agent import Agent
 from dba3c.algorithms import ALGORITHMS
 from dba3c.async_actor import Async
 from dba3c.comm import TRANSPORTS
-from dba3c.evaluate import MakeEnv
+from dba3c.evaluation import MakeEnv
 from dba3c.optimizers import FlatOptimizer
 from dba3c.sections import Config
 from dba3c.types import Player, Timings, Transport, VectorEnv

@@ -128,11 +128,6 @@ def check_contradictions(config: Config) -> None:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
         )
-    if config.evaluate.probe_games > config.evaluate.games:
-        raise ConfigError(
-            f"evaluate.probe_games={config.evaluate.probe_games}: is more than evaluate.games={config.evaluate.games};"
-            " choose at most as many"
-        )
 
 
 def check_ranks(config: Config, ranks: int) -> None:

@@ -74,11 +74,12 @@ class DeepMindEnv:
 
 
 class PaperEnv:
-    """RGB 84×84 (bilinear), random skip of 2-4 frames, sticky 0.25, no max, no no-ops; a game starts with black history."""
+    """RGB 84×84 (bilinear), random skip 2-4, sticky 0.25, no max, no no-ops; a game starts with black history."""
 
     STEP_LIMIT = 10_000  # gym's limit for -v0 games; the paper's program counts it as terminal
 
     def __init__(self, config: Env, n_sim: int, max_frames: int | None) -> None:
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no banner from every game
         self._games = [
             ale_py.AtariEnv(config.game, obs_type="rgb", frameskip=(2, 5), repeat_action_probability=0.25)
             for _ in range(n_sim)

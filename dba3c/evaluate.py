@@ -1,81 +1,112 @@
-"""Greedy games with frozen weights, shared among the ranks; raw scores.  python -m dba3c.evaluate RUN_DIR"""
+"""Play greedy games with a trained agent.
+
+python -m dba3c.evaluate runs/breakout --games 50
+mpirun -np 4 python -m dba3c.evaluate runs/breakout
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
 
 import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from dba3c.sections import Config
-from dba3c.seeds import EVALUATION, game_seeds
-from dba3c.types import Array, Policy, Transport, VectorEnv
-
-GROUP = 4  # games that step together; a group leaves when its last game is over, so small groups waste few steps
-STUCK_STEPS = 250  # unchanged pictures (17 s of play) after which a greedy player would repeat itself for ever
-
-MakeEnv = Callable[[int], VectorEnv]
-
-
-class Evaluation(NamedTuple):
-    """Scores of the games in the order of their numbers; `full` if all configured games were played."""
-
-    scores: list[float]
-    full: bool
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean(self.scores))
+from dba3c import checkpoint, launch
+from dba3c.checkpoint import Checkpoint
+from dba3c.cli import Parser
+from dba3c.config import ConfigError
+from dba3c.evaluation import Evaluation, evaluate
+from dba3c.launch import World
 
 
-class GreedyGames:
-    """A few games side by side, each played once from its own seed."""
-
-    def __init__(self, env: VectorEnv, seeds: Array) -> None:
-        self._env = env
-        self.observations = env.reset(seeds)
-        self.scores = np.zeros(env.n_sim)
-        self._running = np.ones(env.n_sim, bool)
-        self._unchanged = np.zeros(env.n_sim, np.int64)
-
-    def step(self, actions: Array) -> bool:
-        """Whether a game is still running after this step."""
-        step = self._env.step(actions)
-        self.scores += step.rewards * self._running
-        same = (step.observations == self.observations).all(axis=(1, 2, 3))
-        self._unchanged = np.where(same, self._unchanged + 1, 0)
-        self._running &= ~step.ended & (self._unchanged < STUCK_STEPS)
-        self.observations = step.observations
-        return bool(self._running.any())
+def parser() -> Parser:
+    parser = Parser(
+        prog="dba3c evaluate",
+        description="Play greedy games with the newest checkpoint of a run directory, or with one checkpoint file."
+        " Under mpirun the ranks share the games.",
+    )
+    parser.add_argument("path", type=Path, metavar="RUN_DIR", help="run directory, or a checkpoint file")
+    parser.add_argument("--games", type=int, default=50, help="greedy games to play (default: 50)")
+    parser.add_argument("--seed", type=int, help="another seed than the training's")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the scores there, too")
+    return parser
 
 
-def play(policy: Policy, make_env: MakeEnv, seeds: Array) -> list[float]:
-    """One greedy game per seed; all predictions of a step go through the network together."""
-    groups = [
-        GreedyGames(make_env(len(part)), part) for part in np.array_split(seeds, -(-len(seeds) // GROUP)) if len(part)
-    ]
-    running = list(groups)
-    while running:
-        actions = policy.greedy(np.concatenate([group.observations for group in running]))
-        ends = np.cumsum([len(group.scores) for group in running])[:-1]
-        parts = zip(running, np.split(actions, ends), strict=True)
-        running = [group for group, chosen in parts if group.step(chosen)]
-    return [float(score) for group in groups for score in group.scores]
+def load(options: Namespace) -> Checkpoint:
+    """The checkpoint that was asked for; its configuration with the games and the seed that were asked for."""
+    for name, value, least in (("games", options.games, 1), ("seed", options.seed, 0)):
+        if value is not None and not least <= value < 2**32:
+            raise ConfigError(f"--{name}={value}: must be a whole number from {least}")
+    saved = find(options.path)
+    seed = saved.config.train.seed if options.seed is None else options.seed
+    train = saved.config.train.model_copy(update={"seed": seed})
+    games = saved.config.evaluate.model_copy(update={"games": options.games, "probe_games": 0})
+    return saved._replace(config=saved.config.model_copy(update={"train": train, "evaluate": games}))
 
 
-def evaluate(config: Config, policy: Policy, make_env: MakeEnv, transport: Transport) -> Evaluation:
-    """The probe games and, if they reach the target (or none is set), the rest; the same result on every rank."""
-    games, probe, target = config.evaluate.games, config.evaluate.probe_games, config.target_score
-    scores = share_games(config, policy, make_env, transport, range(probe))
-    if probe < games and (target is None or np.mean(scores) >= target):
-        scores += share_games(config, policy, make_env, transport, range(probe, games))
-    return Evaluation(scores, len(scores) == games)
+def find(path: Path) -> Checkpoint:
+    """One checkpoint file, or the newest good one of a run directory."""
+    try:
+        if path.is_file():
+            return checkpoint.load(path)
+        saved = checkpoint.load_newest(path / "checkpoints", lambda text: print(f"dba3c: {text}", file=sys.stderr))
+    except (OSError, ValueError) as error:
+        raise ConfigError(str(error)) from None
+    if saved is None:
+        raise ConfigError(f"{path}: holds no checkpoint; name a run directory or a file of its checkpoints/")
+    return saved
 
 
-def share_games(config: Config, policy: Policy, make_env: MakeEnv, transport: Transport, games: range) -> list[float]:
-    """Play `games`, each on one of the ranks."""
-    mine = np.array(games[transport.rank :: transport.size], np.int64)
-    seeds = game_seeds(config.train.seed, EVALUATION, policy.version, mine)
-    scores = dict(zip(mine.tolist(), play(policy, make_env, seeds) if len(mine) else [], strict=True))
-    every = {number: score for part in transport.gather(scores) for number, score in part.items()}
-    return [every[number] for number in games]
+def main(argv: list[str]) -> int:
+    if {"-h", "--help"} & set(argv):
+        parser().print_help()
+        return launch.EXIT_OK
+    return launch.job(lambda world: play_and_report(world, argv))
+
+
+def play_and_report(world: World, argv: list[str]) -> int:
+    options = launch.agreed(world, lambda: parser().parse_args(argv))
+    saved = launch.agreed(world, lambda: load(options))
+    launch.load_tensorflow(world.threads)
+    result = play(world, saved)
+    if world.rank == 0:
+        report(saved, result.scores, options.json)
+    return launch.EXIT_OK
+
+
+def play(world: World, saved: Checkpoint) -> Evaluation:
+    """This rank's share of the games, under a progress bar on rank 0."""
+    from dba3c import build
+
+    config = saved.config
+    agent = build.agent(config)
+    agent.load(saved.weights, saved.progress["updates"])
+    make_env, transport = build.evaluation_env(config, world.threads), build.transport(config, world.comm)
+    console = Console(stderr=True, quiet=world.rank != 0, force_terminal=launch.on_terminal() or None)
+    with Progress("greedy games", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
+        task = bar.add_task("", total=len(range(world.rank, config.evaluate.games, world.size)))
+        return evaluate(config, agent, make_env, transport, lambda done: bar.update(task, completed=done))
+
+
+def report(saved: Checkpoint, scores: list[float], json_path: Path | None) -> None:
+    facts = {
+        "game": saved.config.env.game,
+        "updates": saved.progress["updates"],
+        "steps": saved.progress["steps"],
+        "seed": saved.config.train.seed,
+        "games": len(scores),
+        "evaluation_score": float(np.mean(scores)),
+        "spread": float(np.std(scores)),
+        "scores": scores,
+    }
+    print("{game}: {evaluation_score:.1f} ± {spread:.1f}, mean and spread of {games} greedy games".format(**facts))
+    if json_path is not None:
+        checkpoint.write_atomically(json_path, (json.dumps(facts, indent=2) + "\n").encode())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

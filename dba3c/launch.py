@@ -122,10 +122,11 @@ def agreed(world: World, work: Callable[[], T]) -> T:
     raise SystemExit(EXIT_BAD_INPUT)
 
 
-def run(world: World, main: Callable[[], int]) -> int:
-    """Run `main`; an exception on this rank prints its traceback and ends the whole job."""
+def job(body: Callable[[World], int]) -> int:
+    """Run a program on every rank; an exception on one prints its traceback and ends the whole job."""
+    world = start()
     try:
-        return main()
+        return body(world)
     except Exception:
         where = f"rank {world.rank} on {world.host}"
         print(f"dba3c: {where} failed:\n{traceback.format_exc()}", file=sys.stderr, flush=True)

@@ -41,7 +41,8 @@ class PadChannels(layers.Layer):
         self.channels = channels
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        return tf.pad(x, [[0, 0], [0, 0], [0, 0], [0, self.channels - x.shape[-1]]])
+        # Not tf.pad: TensorFlow's oneDNN rewriter folds it into the convolution as if it padded rows and columns.
+        return tf.concat([x, tf.zeros_like(x[..., : self.channels - x.shape[-1]])], axis=-1)
 
     def compute_output_shape(self, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return (*shape[:-1], self.channels)

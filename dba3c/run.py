@@ -11,13 +11,13 @@ from typing import Any
 from dba3c import build, checkpoint, launch
 from dba3c.checkpoint import Checkpoint
 from dba3c.comm import STRATEGIES
-from dba3c.evaluate import evaluate
+from dba3c.evaluation import evaluate
 from dba3c.flat import weight_hash
 from dba3c.launch import StopSignal, World
 from dba3c.metrics import Metrics, NullMetrics, RunMetrics
 from dba3c.sections import Config
 from dba3c.trainer import check_weights, train
-from dba3c.types import Progress, Timings, Update
+from dba3c.types import PARTS, Progress, Timings, Update
 
 
 class Pace:
@@ -27,6 +27,7 @@ class Pace:
         self.startup_seconds: float | None = None
         self.steps = 0
         self.seconds = 0.0
+        self._parts = dict.fromkeys(PARTS, 0.0)
         self._resumed = time.monotonic()
 
     def count(self, update: Update, started: float) -> None:
@@ -36,6 +37,16 @@ class Pace:
         else:
             self.steps += update.samples
             self.seconds += now - self._resumed
+            self._parts = {part: spent + update.sums[f"{part}_seconds"] for part, spent in self._parts.items()}
+
+    def figures(self, ranks: int) -> dict[str, Any]:
+        rank_seconds = max(self.seconds * ranks, 1e-9)
+        shares = {part: spent / rank_seconds for part, spent in self._parts.items()}
+        return {
+            "startup_seconds": self.startup_seconds,
+            "steps_per_second": self.steps / self.seconds if self.seconds else None,
+            "shares": shares | {"other": 1 - sum(shares.values())},
+        }
 
     def resume(self) -> None:
         self._resumed = time.monotonic()
@@ -85,7 +96,7 @@ class Run:
             return launch.EXIT_NOT_FINITE
         if due(config.comm.check_every_updates, number):
             check_weights(self._agent, self._transport, number)
-        if due(config.evaluate.every_updates, number):
+        if config.evaluate.games and due(config.evaluate.every_updates, number):
             self._evaluate()
         if due(config.checkpoint.every_updates, number):
             self._save()
@@ -107,7 +118,7 @@ class Run:
 
     def _end(self, code: int) -> None:
         """Final evaluation, save and summary."""
-        if code == launch.EXIT_OK and self._evaluated_at != self._progress.updates:
+        if code == launch.EXIT_OK and self._config.evaluate.games and self._evaluated_at != self._progress.updates:
             self._evaluate()
         kept_exact = code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games
         if not kept_exact:  # games restart at regular saves only, or the resumed run would differ from an unbroken one
@@ -173,7 +184,6 @@ class Run:
             "steps": self._progress.steps,
             "updates": self._progress.updates,
             "seconds": self._progress.seconds,
-            "steps_per_second": self._pace.steps / self._pace.seconds if self._pace.seconds else None,
             "ranks": self._world.size,
             "cores": self._world.cores,
             "threads": self._world.threads,
@@ -183,9 +193,8 @@ class Run:
             "best_score": self._progress.best_score,
             "target_reached": self._progress.target_reached,
             "skipped": self._progress.skipped,
-            "startup_seconds": self._pace.startup_seconds,
             "memory_mb_per_rank": max(memory),
-        }
+        } | self._pace.figures(self._world.size)
 
 
 def due(every: int, number: int) -> bool:

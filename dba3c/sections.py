@@ -92,8 +92,8 @@ class Train(Section):
 
 class Evaluate(Section):
     every_updates: CountOrNever
-    games: Count
-    probe_games: Count
+    games: CountOrNever
+    probe_games: CountOrNever
     max_frames: Count
 
 

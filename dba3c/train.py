@@ -16,13 +16,16 @@ def main(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv):
         cli.train_parser().print_help()
         return launch.EXIT_OK
-    world = launch.start()
+    return launch.job(lambda world: train(world, argv))
+
+
+def train(world: launch.World, argv: list[str]) -> int:
     order = launch.agreed(world, lambda: cli.train_order(argv))
     launch.agreed(world, lambda: config.check_ranks(order.config, world.size))
     launch.load_tensorflow(world.threads)
-    from dba3c.run import Run
+    from dba3c.run import Run  # imports TensorFlow
 
-    return launch.run(world, lambda: Run(world, order.config, order.run_dir).train())
+    return Run(world, order.config, order.run_dir).train()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,125 @@
+"""python -m dba3c.bench: argv → measurement → table and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from dba3c.bench import parts, pipeline, ranks
+from dba3c.bench.ranks import BenchError
+from dba3c.checkpoint import write_atomically
+from dba3c.cli import Parser
+from dba3c.config import ConfigError
+
+CONSOLE = Console()
+
+
+def parser() -> Parser:
+    parser = Parser(prog="dba3c bench", description="Measure speed on this machine; let nothing else run meanwhile.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, text in (
+        ("parts", "microseconds per step of each part alone, and the steps/s that they allow"),
+        ("pipeline", "steps/s of the real trainer, as a fraction of what its parts allow"),
+    ):
+        command = commands.add_parser(name, help=text, description=text)
+        command.add_argument("--game", default="breakout", help="default: breakout")
+        command.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
+        command.add_argument("--seconds", type=float, default=2.0 if name == "parts" else 15.0, help="per measurement")
+        if name == "pipeline":
+            command.add_argument("--repeats", type=int, default=3, help="runs per layout, in turn (default: 3)")
+            command.add_argument("--preset", default="fast", choices=["fast", "paper"], help="default: fast")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    try:
+        options = parser().parse_args(argv)
+        result = {"parts": run_parts, "pipeline": run_pipeline}[options.command](options)
+        if options.json:
+            write_atomically(options.json, (json.dumps(result, indent=2) + "\n").encode())
+    except ConfigError as error:
+        print(f"dba3c bench: {error}", file=sys.stderr)
+        return 2
+    except BenchError as error:
+        print(f"dba3c bench: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def progress_bar() -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def run_parts(options: Namespace) -> dict[str, Any]:
+    rows = []
+    with progress_bar() as bar:
+        task = bar.add_task("parts", total=len(parts.PRESETS))
+        for torso in parts.PRESETS:
+            bar.update(task, description=f"parts: {torso}")
+            rows.append(parts.measure(torso, options.game, options.seconds, ranks.cores()))
+            bar.advance(task)
+    show_parts(rows)
+    return {"machine": ranks.machine(), "rows": rows}
+
+
+def show_parts(rows: list[dict[str, Any]]) -> None:
+    names = list(rows[0]["microseconds_per_step"])
+    table = Table(
+        "torso", *names, "sum", "bound, steps/s", title=f"µs per step on one core of {ranks.cores()}, all busy"
+    )
+    for row in rows:
+        costs = row["microseconds_per_step"]
+        cells = [f"{costs[name]:,.0f}" for name in names]
+        table.add_row(row["torso"], *cells, f"{sum(costs.values()):,.0f}", f"{row['bound_steps_per_second']:,.0f}")
+    CONSOLE.print(table)
+
+
+def run_pipeline(options: Namespace) -> dict[str, Any]:
+    """Layouts in turn, so that a noisy minute hits them all; the bound is measured before and after."""
+    torso, cores = {"fast": "nips", "paper": "ba3c"}[options.preset], ranks.cores()
+    layouts = pipeline.layouts(cores)
+    summaries: dict[pipeline.Layout, list[dict[str, Any]]] = {layout: [] for layout in layouts}
+    with progress_bar() as bar:
+        task = bar.add_task("pipeline", total=2 + options.repeats * len(layouts))
+
+        def bound() -> dict[str, Any]:
+            bar.update(task, description="the parts alone")
+            measured = parts.measure(torso, options.game, 2.0, cores)
+            bar.advance(task)
+            return measured
+
+        bounds = [bound()]
+        per_core = bounds[0]["bound_steps_per_second"] / cores
+        for _ in range(options.repeats):
+            for layout in layouts:
+                bar.update(task, description=str(layout))
+                steps = int(per_core * layout.ranks * options.seconds)
+                summaries[layout].append(pipeline.measure(layout, options.game, options.preset, steps))
+                bar.advance(task)
+        bounds.append(bound())
+    per_core = sum(measured["bound_steps_per_second"] for measured in bounds) / len(bounds) / cores
+    rows = [pipeline.row(layout, runs, per_core) for layout, runs in summaries.items()]
+    show_pipeline(rows, options.game)
+    best = max(rows, key=lambda row: row["steps_per_second"])
+    keys = ("layout", "steps_per_second", "bound_steps_per_second", "fraction_of_bound")
+    return {"machine": ranks.machine(), "parts": bounds, "rows": rows} | {key: best[key] for key in keys}
+
+
+def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
+    names = [name for name in rows[0]["shares"] if any(row["shares"][name] >= 0.005 for row in rows)]
+    table = Table("ranks × player", "steps/s", "spread", "× first", "of bound", *names, title=f"training {game}")
+    for row in rows:
+        shares = [f"{row['shares'][name]:.0%}" for name in names]
+        ratio = row["steps_per_second"] / rows[0]["steps_per_second"]
+        spread = f"{row['lowest']:,.0f}-{row['highest']:,.0f}"
+        pace, fraction = f"{row['steps_per_second']:,.0f}", f"{row['fraction_of_bound']:.2f}"
+        table.add_row(row["layout"], pace, spread, f"{ratio:.2f}", fraction, *shares)
+    CONSOLE.print(table)

@@ -1,0 +1,114 @@
+"""Microseconds per step of each part alone, with every core of the machine busy on the same part at the same time."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dba3c import config as configuration
+from dba3c import launch
+from dba3c.bench import ranks
+from dba3c.launch import World
+from dba3c.sections import Config
+from dba3c.types import Array, Batch
+
+PRESETS = {"nips": "fast", "nature": "fast", "ba3c": "paper"}  # whose games and sizes a torso is measured with
+
+
+class Work(NamedTuple):
+    """One call of a part, and how many steps of one rank it serves."""
+
+    call: Callable[[], object]
+    steps: float
+
+
+def measure(torso: str, game: str, seconds: float, processes: int) -> dict[str, Any]:
+    """A row of the table: microseconds per step and part, and the steps/s of all cores that they allow."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "row.json"
+        ranks.run(processes, "dba3c.bench.parts", [torso, game, str(seconds), str(file)])
+        microseconds: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
+    bound = processes * 1e6 / sum(microseconds.values())
+    return {"torso": torso, "game": game, "microseconds_per_step": microseconds, "bound_steps_per_second": bound}
+
+
+def on_rank(world: World, torso: str, game: str, seconds: float, file: Path) -> int:
+    """One rank's measurement of all parts; rank 0 writes the means over the ranks."""
+    launch.load_tensorflow(world.threads)
+    config = configuration.load(PRESETS[torso], [f"env.game={game}", f"model.torso={torso}"])
+    microseconds = {}
+    for part, work in works(config, world).items():
+        spent = seconds_per_call(work.call, seconds, world)
+        microseconds[part] = float(np.mean(world.comm.allgather(spent))) / work.steps * 1e6
+    if world.rank == 0:
+        file.write_text(json.dumps(microseconds), encoding="utf-8")
+    return launch.EXIT_OK
+
+
+def works(config: Config, world: World) -> dict[str, Work]:
+    """The parts of training as the real trainer calls them."""
+    from dba3c import build, envs
+
+    env = envs.make(config.env, config.env.n_sim, world.threads)
+    env.reset(np.arange(env.n_sim))
+    agent = build.agent_for(config, env.observation_shape, env.n_actions)
+    optimizer, transport = build.optimizer(config, agent), build.transport(config, world.comm)
+    batch = example_batch(config, env.observation_shape, env.n_actions)
+    observations = batch.observations.reshape(-1, *env.observation_shape)[: env.n_sim]
+    random = np.random.default_rng(world.rank)
+    noise = random.random(env.n_sim, np.float32)
+    actions = itertools.cycle(random.integers(0, env.n_actions, (64, env.n_sim), np.int32))
+    gradient = agent.gradient(batch).mean
+    bootstraps = 1 / config.actor.n_steps if config.actor.kind == "lockstep" else 0.0  # predictions beyond one per step
+    return {
+        "emulate": Work(lambda: env.step(next(actions)), env.n_sim),
+        "predict": Work(lambda: agent.act(observations, noise), env.n_sim / (1 + bootstraps)),
+        "gradient": Work(lambda: agent.gradient(batch), batch.samples),
+        "apply": Work(lambda: optimizer.apply(gradient, 0.0), batch.samples),
+        "all-reduce": Work(lambda: transport.sum(gradient), batch.samples),
+    }
+
+
+def seconds_per_call(call: Callable[[], object], seconds: float, world: World) -> float:
+    """The median over about `seconds`; all ranks make the same number of calls at the same time."""
+    call()  # compiles
+    start = time.perf_counter()
+    call()
+    calls = world.comm.bcast(max(5, int(seconds / (time.perf_counter() - start))))
+    spent = []
+    world.comm.Barrier()
+    for _ in range(calls):
+        start = time.perf_counter()
+        call()
+        spent.append(time.perf_counter() - start)
+    return float(np.median(spent))
+
+
+def example_batch(config: Config, shape: tuple[int, int, int], n_actions: int) -> Batch:
+    """A batch of the configured size with random content."""
+    random = np.random.default_rng(0)
+    size = (1, config.batch_size) if config.actor.kind == "async" else (config.actor.n_steps, config.env.n_sim)
+    zeros: Array = np.zeros(size, np.float32)
+    return Batch(
+        observations=random.integers(0, 256, (*size, *shape), np.uint8),
+        actions=random.integers(0, n_actions, size, np.int32),
+        log_probabilities=zeros,
+        rewards=random.normal(size=size).astype(np.float32),
+        discounts=zeros,
+        values=np.zeros((size[0] + 1, size[1]), np.float32),
+        versions=np.zeros(size, np.int64),
+        episodes=[],
+    )
+
+
+if __name__ == "__main__":
+    TORSO, GAME, SECONDS, FILE = sys.argv[1:]
+    sys.exit(launch.job(lambda world: on_rank(world, TORSO, GAME, float(SECONDS), Path(FILE))))

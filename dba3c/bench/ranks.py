@@ -1,0 +1,45 @@
+"""Start ranks on this machine, one per core, and say what machine it is."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+class BenchError(Exception):
+    """A benchmark could not be run; the message says why."""
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def machine() -> dict[str, Any]:
+    """What every result carries with it."""
+    models = re.findall(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    return {"cpu": models[0] if models else platform.processor(), "cores": cores(), "system": platform.platform()}
+
+
+def mpirun() -> str:
+    """The launcher of this environment, or the site's."""
+    found = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+    if found is None:
+        raise BenchError(
+            "no mpirun was found; install one with pip install 'dba3c[mpi]' or load your site's MPI module"
+        )
+    return found
+
+
+def run(ranks: int, module: str, arguments: list[str]) -> None:
+    """Run a module of this package on `ranks` ranks, each bound to a core of its own; its output only if it fails."""
+    command = [mpirun(), "-np", str(ranks), "--bind-to", "core", sys.executable, "-m", module, *arguments]
+    allow_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    result = subprocess.run(command, env=os.environ | allow_root, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise BenchError(f"{' '.join(command)} ended with code {result.returncode}:\n{result.stdout}{result.stderr}")

@@ -1,0 +1,95 @@
+"""Greedy games with frozen weights, shared among the ranks; raw scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from dba3c.sections import Config
+from dba3c.seeds import EVALUATION, game_seeds
+from dba3c.types import Array, Policy, Transport, VectorEnv
+
+GROUP = 4  # games that step together; a group leaves when its last game is over, so small groups waste few steps
+STUCK_STEPS = 250  # unchanged pictures (17 s of play) after which a greedy player would repeat itself for ever
+
+MakeEnv = Callable[[int], VectorEnv]
+Watch = Callable[[int], None]  # told how many of this rank's games are over
+
+
+class Evaluation(NamedTuple):
+    """Scores of the games in the order of their numbers; `full` if all configured games were played."""
+
+    scores: list[float]
+    full: bool
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.scores))
+
+
+class GreedyGames:
+    """A few games side by side, each played once from its own seed."""
+
+    def __init__(self, env: VectorEnv, seeds: Array) -> None:
+        self._env = env
+        self.observations = env.reset(seeds)
+        self.scores = np.zeros(env.n_sim)
+        self._running = np.ones(env.n_sim, bool)
+        self._unchanged = np.zeros(env.n_sim, np.int64)
+
+    @property
+    def finished(self) -> int:
+        return int(np.sum(~self._running))
+
+    def step(self, actions: Array) -> None:
+        step = self._env.step(actions)
+        self.scores += step.rewards * self._running
+        same = (step.observations == self.observations).all(axis=(1, 2, 3))
+        self._unchanged = np.where(same, self._unchanged + 1, 0)
+        self._running &= ~step.ended & (self._unchanged < STUCK_STEPS)
+        self.observations = step.observations
+
+    def close(self) -> Array:
+        self._env.close()
+        return self.scores
+
+
+def play(policy: Policy, make_env: MakeEnv, seeds: Array, watch: Watch) -> list[float]:
+    """One greedy game per seed; all predictions of a step go through the network together."""
+    if not len(seeds):
+        return []
+    parts = np.array_split(seeds, -(-len(seeds) // GROUP))
+    groups = running = [GreedyGames(make_env(len(part)), part) for part in parts]
+    while running:
+        actions = policy.greedy(np.concatenate([group.observations for group in running]))
+        ends = np.cumsum([len(group.scores) for group in running])[:-1]
+        for group, chosen in zip(running, np.split(actions, ends), strict=True):
+            group.step(chosen)
+        watch(sum(group.finished for group in groups))
+        running = [group for group in running if group.finished < len(group.scores)]
+    return [float(score) for group in groups for score in group.close()]
+
+
+def evaluate(
+    config: Config, policy: Policy, make_env: MakeEnv, transport: Transport, watch: Watch = lambda _: None
+) -> Evaluation:
+    """The probe games and, if they reach the target (or none is set), the rest; the same result on every rank."""
+    games, target = config.evaluate.games, config.target_score
+    probe = min(config.evaluate.probe_games or games, games)
+    scores = share_games(config, policy, make_env, transport, range(probe), watch)
+    if probe < games and (target is None or np.mean(scores) >= target):
+        scores += share_games(config, policy, make_env, transport, range(probe, games), watch)
+    return Evaluation(scores, len(scores) == games)
+
+
+def share_games(
+    config: Config, policy: Policy, make_env: MakeEnv, transport: Transport, games: range, watch: Watch
+) -> list[float]:
+    """Play `games`, each on one of the ranks."""
+    mine = np.array(games[transport.rank :: transport.size], np.int64)
+    seeds = game_seeds(config.train.seed, EVALUATION, policy.version, mine)
+    scores = dict(zip(mine.tolist(), play(policy, make_env, seeds, watch), strict=True))
+    every = {number: score for part in transport.gather(scores) for number, score in part.items()}
+    return [every[number] for number in games]

@@ -1,0 +1,66 @@
+"""Start real jobs: mpirun and python -m dba3c.train, as a user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dba3c.bench.ranks import mpirun
+
+ROOT = Path(__file__).parents[1]
+TINY = (  # a job of a few seconds: small games, no evaluation
+    "--preset=fast",
+    "--game=pong",
+    "--env.n_sim=2",
+    "--actor.n_steps=4",
+    "--model.hidden=16",
+    "--evaluate.games=0",
+    "--checkpoint.every_updates=10",
+)
+
+
+class Result(NamedTuple):
+    code: int
+    output: str  # stdout and stderr together
+
+
+def command(ranks: int, *words: str) -> list[str]:
+    """The words that start python on `ranks` ranks; 0 ranks: without a launcher."""
+    launcher = [mpirun(), "-np", str(ranks), "--bind-to", "none"] if ranks else []
+    return [*launcher, sys.executable, *words]
+
+
+def start(ranks: int, *words: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(ranks, *words),
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run(ranks: int, *words: str, seconds: float = 120.0, **environment: str) -> Result:
+    """Run to the end; a job that outlives its time is killed and fails the test."""
+    process = start(ranks, *words, **environment)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+        raise AssertionError(f"the job hangs:\n{output}") from None
+    return Result(process.returncode, output)
+
+
+def train(ranks: int, run_dir: Path, *options: str, **environment: str) -> Result:
+    return run(ranks, "-m", "dba3c.train", *TINY, f"--run-dir={run_dir}", *options, **environment)
+
+
+def summary(run_dir: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((run_dir / "summary.json").read_text(encoding="utf-8"))
+    return content

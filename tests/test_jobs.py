@@ -1,0 +1,110 @@
+"""Whole jobs, started as a user starts them: what they leave behind, and that they can be repeated and resumed."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dba3c import checkpoint
+from dba3c.launch import EXIT_STOPPED
+from dba3c.types import Array
+from tests import jobs
+
+SUMMARY = {
+    "steps", "updates", "seconds", "steps_per_second", "ranks", "cores", "parameters", "weight_hash", "online_score",
+    "evaluation_score",
+}  # fmt: skip
+
+
+def weights(run_dir: Path) -> Array:
+    return checkpoint.load(checkpoint.newest_first(run_dir / "checkpoints")[0]).weights
+
+
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_a_job_leaves_its_results(tmp_path: Path, ranks: int) -> None:
+    evaluation = ("--evaluate.games=3", "--evaluate.max_frames=400")
+    result = jobs.train(ranks, tmp_path, "--train.total_steps=480", "--train.log_every_seconds=0.2", *evaluation)
+    assert result.code == 0, result.output
+    summary = jobs.summary(tmp_path)
+    assert summary.keys() >= SUMMARY
+    assert summary["steps"] == 480
+    assert summary["ranks"] == max(ranks, 1)
+    assert summary["updates"] * summary["ranks"] == 60  # of 2 games × 4 steps each
+    assert -21 <= summary["evaluation_score"] <= 21
+    rows = list(csv.DictReader((tmp_path / "metrics.csv").open()))
+    assert int(rows[-1]["steps"]) == 480
+    assert list(tmp_path.glob("events.out.tfevents.*"))
+    assert "game: pong" in (tmp_path / "config.yaml").read_text(encoding="utf-8")
+
+
+def test_async_and_the_paper_preset_run(tmp_path: Path) -> None:
+    options = ("--preset=paper", "--env.n_sim=2", "--model.hidden=16", "--train.batch_size=7", "--train.total_steps=42")
+    result = jobs.run(2, "-m", "dba3c.train", *options, "--evaluate.games=0", f"--run-dir={tmp_path}")
+    assert result.code == 0, result.output
+    assert jobs.summary(tmp_path)["steps"] == 42
+
+
+def test_same_seed_same_weights(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert jobs.train(2, tmp_path / name, "--train.total_steps=320").code == 0
+    assert jobs.train(2, tmp_path / "c", "--train.total_steps=320", "--train.seed=1").code == 0
+    hashes = [jobs.summary(tmp_path / name)["weight_hash"] for name in ("a", "b", "c")]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_two_ranks_equal_one_with_twice_the_games(tmp_path: Path) -> None:
+    """Adam's tiny epsilon would blow rounding up; at 1e-3 the weights agree to what float32 can hold."""
+    options = ("--train.total_steps=160", "--optimizer.name=adam", "--optimizer.epsilon=1e-3")
+    assert jobs.train(2, tmp_path / "two", *options).code == 0
+    assert jobs.train(1, tmp_path / "one", *options, "--env.n_sim=4").code == 0
+    np.testing.assert_allclose(weights(tmp_path / "two"), weights(tmp_path / "one"), rtol=0, atol=2e-5)
+
+
+def test_resumed_equals_never_stopped(tmp_path: Path) -> None:
+    """Kill without warning, resume, compare the bits with a run that was left alone."""
+    exact = ("--checkpoint.restart_games=true", "--train.total_steps=1600")
+    process = jobs.start(2, "-m", "dba3c.train", *jobs.TINY, *exact, f"--run-dir={tmp_path / 'killed'}")
+    wait_for_checkpoint(tmp_path / "killed", 20)
+    process.kill()
+    process.communicate()
+    time.sleep(1)  # the ranks notice that their launcher is gone
+    assert jobs.train(2, tmp_path / "killed", *exact).code == 0
+    assert jobs.train(2, tmp_path / "whole", *exact).code == 0
+    hashes = {jobs.summary(tmp_path / name)["weight_hash"] for name in ("killed", "whole")}
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_to_one_rank_saves_and_stops_all(tmp_path: Path, number: signal.Signals) -> None:
+    process = jobs.start(2, "-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path}")
+    wait_for_checkpoint(tmp_path, 10)
+    os.kill(ranks_of(process.pid)[1], number)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == EXIT_STOPPED, output
+    stopped = jobs.summary(tmp_path)
+    assert checkpoint.newest_first(tmp_path / "checkpoints")[0].name.startswith(f"update-{stopped['updates']:09d}")
+    more = stopped["steps"] + 3 * 8
+    resumed = jobs.train(3, tmp_path, f"--train.total_steps={more}")  # with another number of ranks
+    assert resumed.code == 0, resumed.output
+    assert "resuming" in resumed.output
+    assert jobs.summary(tmp_path)["steps"] == more
+
+
+def wait_for_checkpoint(run_dir: Path, update: int) -> None:
+    deadline = time.monotonic() + 90
+    while not any(int(p.name[7:16]) >= update for p in checkpoint.newest_first(run_dir / "checkpoints")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def ranks_of(pid: int) -> list[int]:
+    """Processes of the ranks below a launcher, lowest first."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    names = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return sorted(child for child, name in names.items() if b"dba3c" in name)

@@ -1,0 +1,59 @@
+"""The parts together learn a small game: Catch, on one rank, with either player."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dba3c import build
+from dba3c.actor import Lockstep
+from dba3c.agent import Agent
+from dba3c.async_actor import Async, lag_bound
+from dba3c.comm.allreduce import AllReduce
+from dba3c.evaluation import evaluate
+from dba3c.sections import Config
+from dba3c.trainer import train
+from dba3c.types import Player, Progress, Timings, Update
+from tests.helpers import Catch, Loopback, settings
+
+STEPS = 120_000
+
+
+def catch_settings(*overrides: str) -> Config:
+    return settings(
+        "env.n_sim=16", "model.torso=nips", "model.hidden=64", f"train.total_steps={STEPS}", "train.target_score=none",
+        "evaluate.games=40", "evaluate.probe_games=40", *overrides,
+    )  # fmt: skip
+
+
+def make_player(config: Config, agent: Agent, timings: Timings) -> Player:
+    if config.actor.kind == "lockstep":
+        return Lockstep(config, Catch(config.env.n_sim), agent, 0, timings)
+    groups = range(config.env.n_sim // config.actor.group_size)
+    return Async(config, [Catch(config.actor.group_size) for _ in groups], agent, 0, timings)
+
+
+def mean_score(updates: list[Update]) -> float:
+    """Mean raw score of the games that ended during these updates."""
+    return sum(update.sums["score"] for update in updates) / sum(update.sums["episodes"] for update in updates)
+
+
+@pytest.mark.parametrize("kind", ["lockstep", "async"])
+def test_catch_is_learned(kind: str) -> None:
+    config = catch_settings(f"actor.kind={kind}", "actor.group_size=8")
+    timings, progress = Timings(), Progress()
+    agent = build.agent_for(config, Catch.observation_shape, Catch.n_actions)
+    communicator = AllReduce(Loopback(), build.optimizer(config, agent), timings)
+    player = make_player(config, agent, timings)
+    player.restart(0)
+    updates = list(train(player, agent, communicator, progress, STEPS, False, timings))
+    player.close()
+    score = evaluate(config, agent, Catch, Loopback()).mean
+
+    assert progress.steps == STEPS
+    assert mean_score(updates[:20]) < -0.4  # a random walk rarely ends under the ball
+    assert mean_score(updates[-100:]) > 0.8
+    assert score > 0.8
+    lag = max(float(update.by_rank["max_lag"].max()) for update in updates)
+    assert lag == 0 if kind == "lockstep" else 0 < lag <= lag_bound(config)
+    assert np.isfinite(agent.weights.numpy()).all()

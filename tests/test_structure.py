@@ -1,0 +1,124 @@
+"""The rules that keep the code readable: who may import what, and how long things may get."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "dba3c"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# Anyone may use these; they know nothing of the rest.
+FOUNDATION = {"types", "config", "sections", "seeds"}
+# Beyond the foundation, each part may use only these. Entry points build everything and are not listed.
+ALLOWED = {
+    "types": set(),
+    "sections": set(),
+    "config": {"sections"},
+    "seeds": {"types"},
+    "launch": set(),
+    "envs": set(),
+    "returns": set(),
+    "flat": set(),
+    "models": {"flat"},
+    "algorithms": {"returns"},
+    "agent": {"algorithms", "models"},
+    "optimizers": set(),
+    "comm": {"flat"},
+    "rollout": {"returns"},
+    "actor": {"rollout"},
+    "async_actor": {"rollout"},
+    "evaluation": set(),
+    "checkpoint": set(),
+    "display": set(),
+    "metrics": {"checkpoint", "display"},
+    "trainer": {"agent", "flat", "checkpoint", "metrics"},
+}
+LIBRARIES = {  # heavy or system libraries and the only parts that may import them
+    "mpi4py": {"comm", "launch"},
+    "horovod": {"comm"},
+    "ale_py": {"envs"},
+    "gymnasium": {"envs"},
+    "cv2": {"envs"},
+    "yaml": {"config", "sections"},
+    "keras": {"models"},
+}
+WITHOUT_TENSORFLOW = [
+    "__main__", "cli", "config", "envs", "evaluate", "evaluation", "launch", "sections", "seeds", "train", "types",
+]  # fmt: skip
+
+
+def part_of(path: Path) -> str:
+    """The part of the design that a file belongs to: its folder, or its own name."""
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def imported_names(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def own_parts(path: Path) -> set[str]:
+    """The parts of this package that a file imports."""
+    parts = {p.stem if p.is_file() else p.name for p in PACKAGE.iterdir()}
+    found = {name.split(".")[1] for name in imported_names(path) if name.startswith("dba3c.")}
+    return (found & parts) - {part_of(path)}
+
+
+@pytest.mark.parametrize("path", [f for f in FILES if part_of(f) in ALLOWED], ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_follow_the_design(path: Path) -> None:
+    assert own_parts(path) <= FOUNDATION | ALLOWED[part_of(path)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_libraries_stay_where_they_belong(path: Path) -> None:
+    used = {name.split(".")[0] for name in imported_names(path)}
+    assert not {lib for lib, parts in LIBRARIES.items() if lib in used and part_of(path) not in parts}
+
+
+@pytest.mark.parametrize("module", WITHOUT_TENSORFLOW)
+def test_no_tensorflow_is_loaded(module: str) -> None:
+    check = f"import sys, dba3c.{module}; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], cwd=PACKAGE.parent, check=False).returncode == 0
+
+
+def test_help_is_quick() -> None:
+    """Half a second is promised; a loaded machine gets twice that, TensorFlow would take four."""
+    start = time.perf_counter()
+    result = subprocess.run(
+        [sys.executable, "-m", "dba3c", "--help"], cwd=PACKAGE.parent, capture_output=True, text=True, check=True
+    )
+    assert time.perf_counter() - start < 1.0
+    assert all(command in result.stdout for command in ("train", "evaluate", "bench"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_sizes(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 250
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno + 1 <= 40, node.name
+
+
+def test_most_functions_are_short() -> None:
+    lengths = [
+        (node.end_lineno or 0) - node.lineno + 1
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    assert sum(length <= 20 for length in lengths) / len(lengths) > 0.85
