@@ -65,10 +65,10 @@ class Agent:
             logits, values = self._network.forward(weights, observations)
             loss, figures = self._algorithm.loss(logits, values, actions, returns)
         gradient = tape.gradient(loss, weights)
-        figures["gradient_norm"] = tf.norm(gradient)
+        figures["gradient_norm"] = norm = tf.norm(gradient)
         if self._tensor_clip is not None:
             gradient = self.layout.clip_tensors(gradient, self._tensor_clip)
-        return gradient, figures
+        return gradient + 0.0 * norm, figures  # NaN if the norm overflowed, which the clip would have turned into zeros
 
     def load(self, weights: Array, version: int) -> None:
         """Take over another copy's weights."""

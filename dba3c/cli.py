@@ -52,7 +52,9 @@ def train_order(argv: list[str]) -> Order:
     config = configuration.load(options.preset, overrides, options.config)
     from dba3c.envs import resolve_game  # loads ale-py, which --help need not wait for
 
-    game = resolve_game(config.env.game)
+    game = resolve_game(config.env.game, "env.game")
+    for name in config.targets:
+        resolve_game(name, "targets")
     config = config.model_copy(update={"env": config.env.model_copy(update={"game": game})})
     return Order(config, options.run_dir or Path("runs") / game)
 

@@ -17,7 +17,10 @@ HYPERPARAMS = Path(__file__).with_name("hyperparams.yaml")
 
 
 class ConfigError(Exception):
-    """Bad input; the message names the field, the value and the remedy."""
+    """Bad input; the message, one line, names the field, the value and the remedy."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
 
 
 def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPERPARAMS) -> Config:
@@ -25,7 +28,7 @@ def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPE
     values = read_yaml(path)
     presets = values.pop("presets", None) or {}
     if not isinstance(presets, dict) or preset not in presets:
-        names = list(presets) if isinstance(presets, dict) else []
+        names = map(str, presets) if isinstance(presets, dict) else ()
         raise ConfigError(f"--preset={preset}: no such preset in {path.name}{suggest(preset, names)}")
     merge(values, presets[preset] or {}, f"presets.{preset}")
     for override in overrides:
@@ -37,25 +40,40 @@ def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPE
 
 def parse(text: str) -> Config:
     """The configuration that `Config.dump` wrote."""
-    return validate(yaml.safe_load(text))
+    return validate(parse_yaml(text, "configuration"))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--config={path}: cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--config={path}: is not yaml: {' '.join(str(error).split())}") from None
+    values = parse_yaml(text, f"--config={path}")
     if not isinstance(values, dict):
-        raise ConfigError(f"--config={path}: must hold sections (env:, model:, …), not {values!r}")
+        raise ConfigError(f"--config={path}: must hold sections (env:, model:, …), not {shown(values)}")
     return values
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except Exception as error:  # besides YAMLError, PyYAML lets out ValueError, KeyError, RecursionError and others
+        raise ConfigError(f"{where}: is not yaml: {error}") from None
+
+
+def shown(value: Any) -> str:
+    """A value as part of a message: not too long, and never an error of its own."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        text = f"a {type(value).__name__} too large to print"
+    return text if len(text) <= 80 else text[:80] + "…"
 
 
 def merge(values: dict[str, Any], changes: Any, where: str) -> None:
     """Lay `changes` over `values`, section by section."""
     if not isinstance(changes, dict):
-        raise ConfigError(f"{where}: must hold sections (env:, model:, …), not {changes!r}")
+        raise ConfigError(f"{where}: must hold sections (env:, model:, …), not {shown(changes)}")
     for section, keys in changes.items():
         if isinstance(keys, dict) and isinstance(values.get(section), dict):
             values[section] = {**values[section], **keys}
@@ -75,23 +93,23 @@ def apply_override(values: dict[str, Any], override: str) -> None:
 
 
 def parse_value(text: str) -> Any:
-    """A value as yaml reads it, and 1e6 as the number that it is (PyYAML takes it for a word)."""
+    """A value as yaml reads it; what is not yaml is a plain string, and validation says what is wrong with it."""
     try:
-        value = yaml.safe_load(text)
-        return float(value) if isinstance(value, str) and value[:1].isdigit() else value
-    except (yaml.YAMLError, ValueError):
-        return text  # a plain string; validation says what is wrong with it
+        return parse_yaml(text, "")
+    except ConfigError:
+        return text
 
 
 def validate(values: Any) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(explain(error.errors()[0])) from None
+        raise ConfigError(explain(error.errors())) from None
 
 
-def explain(error: ErrorDetails) -> str:
-    """One line for pydantic's first complaint."""
+def explain(errors: list[ErrorDetails]) -> str:
+    """One line for the first field that pydantic complains about."""
+    error = errors[0]
     path = [str(part) for part in error["loc"][:2]]
     name = ".".join(path)
     if error["type"] == "extra_forbidden":
@@ -102,9 +120,9 @@ def explain(error: ErrorDetails) -> str:
         return f"{name}: no such key{suggest(path[-1], known, prefix)}"
     if error["type"] == "missing":
         return f"{name}: is missing; copy it from the hyperparams.yaml that comes with dba3c"
-    message = error["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    return f"{name}={error['input']!r}: {message}"
+    same_field = [e["msg"].removeprefix("Value error, ") for e in errors if e["loc"][:2] == error["loc"][:2]]
+    messages = [message[0].lower() + message[1:] for message in dict.fromkeys(same_field)]
+    return f"{name}={shown(error['input'])}: {', or '.join(messages)}"
 
 
 def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
@@ -136,5 +154,5 @@ def check_ranks(config: Config, ranks: int) -> None:
     if config.train.total_steps < effective:
         raise ConfigError(
             f"train.total_steps={config.train.total_steps}: is less than one update of {ranks} ranks × "
-            f"{config.batch_size} data points = {effective}; raise it or use fewer simulators (env.n_sim)"
+            f"{config.batch_size} data points = {effective}; raise it, or lower train.batch_size or env.n_sim"
         )

@@ -17,13 +17,13 @@ SIZE = 84  # height and width of an observation [DQN]
 HISTORY = 4  # frames per observation [DQN]
 
 
-def resolve_game(name: str) -> str:
+def resolve_game(name: str, field: str) -> str:
     """ale-py's name of a game that may be written Breakout, SpaceInvaders, space-invaders, …"""
     games = {game.replace("_", ""): game for game in roms.get_all_rom_ids()}
     plain = "".join(letter for letter in name.lower() if letter.isalnum())
     if plain not in games:
         near = suggest(plain, games) or f"; {len(games)} games are known, among them breakout, pong, space_invaders"
-        raise ConfigError(f"env.game={name!r}: no such game in ale-py{near}")
+        raise ConfigError(f"{field}={name!r}: no such game in ale-py{near}")
     return str(games[plain])
 
 

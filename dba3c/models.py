@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import keras
@@ -10,9 +10,8 @@ import tensorflow as tf
 from keras import initializers, layers
 
 from dba3c.flat import Layout, pack
+from dba3c.seeds import weight_seeds
 from dba3c.types import Array
-
-Initializer = Callable[..., "initializers.Initializer"]  # takes `seed`, which differs from tensor to tensor
 
 
 class Torso(NamedTuple):
@@ -53,58 +52,59 @@ def unit_scaling(seed: int) -> initializers.Initializer:
     return initializers.VarianceScaling(1.43**2, mode="fan_in", distribution="uniform", seed=seed)
 
 
-def ba3c_convolutions(seed: int) -> list[layers.Layer]:
-    """84×84×16 → 5×5×64: four convolutions without bias, truncated normal 0.03, and three poolings."""
+def ba3c_convolutions(seeds: Iterator[int]) -> list[layers.Layer]:
+    """84×84×16 → 1600: four convolutions without bias, truncated normal 0.03, and three poolings."""
 
     def conv(index: int, filters: int, kernel: int) -> layers.Layer:
-        init = initializers.TruncatedNormal(stddev=0.03, seed=seed + index)
-        return layers.Conv2D(
-            filters, kernel, activation="relu", use_bias=False, kernel_initializer=init, name=f"conv{index}"
-        )
+        init = initializers.TruncatedNormal(stddev=0.03, seed=next(seeds))
+        name = f"conv{index}"
+        return layers.Conv2D(filters, kernel, activation="relu", use_bias=False, kernel_initializer=init, name=name)
 
     convolutions = [conv(0, 32, 5), conv(1, 32, 5), conv(2, 64, 5)]
     pooled = [layer for convolution in convolutions for layer in (convolution, layers.MaxPool2D())]
-    return [PadChannels(16), *pooled, conv(3, 64, 3)]
+    return [PadChannels(16), *pooled, conv(3, 64, 3), layers.Flatten()]
 
 
-def ba3c(hidden: int, seed: int) -> Torso:
+def ba3c(hidden: int, seeds: Iterator[int]) -> Torso:
     """The network of the paper's Table 2: a hidden layer with bias and ReLU."""
-    dense = layers.Dense(hidden, activation="relu", kernel_initializer=unit_scaling(seed + 4), name="hidden")
-    return Torso([*ba3c_convolutions(seed), layers.Flatten(), dense], unit_scaling(seed + 5), unit_scaling(seed + 6))
+    convolutions = ba3c_convolutions(seeds)
+    dense = layers.Dense(hidden, activation="relu", kernel_initializer=unit_scaling(next(seeds)), name="hidden")
+    return Torso([*convolutions, dense], unit_scaling(next(seeds)), unit_scaling(next(seeds)))
 
 
-def ba3c_linear(hidden: int, seed: int) -> Torso:
+def ba3c_linear(hidden: int, seeds: Iterator[int]) -> Torso:
     """The network of the paper's program: its hidden layer has neither bias nor activation."""
-    dense = layers.Dense(hidden, use_bias=False, kernel_initializer=unit_scaling(seed + 4), name="hidden")
-    return Torso([*ba3c_convolutions(seed), layers.Flatten(), dense], unit_scaling(seed + 5), unit_scaling(seed + 6))
+    convolutions = ba3c_convolutions(seeds)
+    dense = layers.Dense(hidden, use_bias=False, kernel_initializer=unit_scaling(next(seeds)), name="hidden")
+    return Torso([*convolutions, dense], unit_scaling(next(seeds)), unit_scaling(next(seeds)))
 
 
-def orthogonal_torso(convolutions: list[tuple[int, int, int]], hidden: int, seed: int) -> Torso:
+def orthogonal_torso(convolutions: list[tuple[int, int, int]], hidden: int, seeds: Iterator[int]) -> Torso:
     """(filters, kernel, stride) convolutions and a hidden layer; orthogonal start, small policy logits."""
-    stack: list[layers.Layer] = []
-    for index, (filters, kernel, stride) in enumerate(convolutions):
-        init = initializers.Orthogonal(2**0.5, seed=seed + index)
-        stack.append(
-            layers.Conv2D(filters, kernel, stride, activation="relu", kernel_initializer=init, name=f"conv{index}")
-        )
-    init = initializers.Orthogonal(2**0.5, seed=seed + len(stack))
-    dense = layers.Dense(hidden, activation="relu", kernel_initializer=init, name="hidden")
-    policy_init = initializers.Orthogonal(0.01, seed=seed + len(stack) + 1)
-    value_init = initializers.Orthogonal(1.0, seed=seed + len(stack) + 2)
-    return Torso([*stack, layers.Flatten(), dense], policy_init, value_init)
+
+    def orthogonal(gain: float) -> initializers.Initializer:
+        return initializers.Orthogonal(gain, seed=next(seeds))
+
+    def conv(index: int, filters: int, kernel: int, stride: int) -> layers.Layer:
+        init, name = orthogonal(2**0.5), f"conv{index}"
+        return layers.Conv2D(filters, kernel, stride, activation="relu", kernel_initializer=init, name=name)
+
+    stack = [conv(index, *sizes) for index, sizes in enumerate(convolutions)]
+    dense = layers.Dense(hidden, activation="relu", kernel_initializer=orthogonal(2**0.5), name="hidden")
+    return Torso([*stack, layers.Flatten(), dense], orthogonal(0.01), orthogonal(1.0))
 
 
-def nips(hidden: int, seed: int) -> Torso:
+def nips(hidden: int, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2013."""
-    return orthogonal_torso([(16, 8, 4), (32, 4, 2)], hidden, seed)
+    return orthogonal_torso([(16, 8, 4), (32, 4, 2)], hidden, seeds)
 
 
-def nature(hidden: int, seed: int) -> Torso:
+def nature(hidden: int, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2015."""
-    return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], hidden, seed)
+    return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], hidden, seeds)
 
 
-TORSOS: dict[str, Callable[[int, int], Torso]] = {
+TORSOS: dict[str, Callable[[int, Iterator[int]], Torso]] = {
     "ba3c": ba3c,
     "ba3c_linear": ba3c_linear,
     "nips": nips,
@@ -115,7 +115,7 @@ TORSOS: dict[str, Callable[[int, int], Torso]] = {
 def build(torso: str, hidden: int, observation_shape: tuple[int, int, int], n_actions: int, seed: int) -> Network:
     """A network for channel-first uint8 observations; the same seed gives the same weights on every rank."""
     channels, height, width = observation_shape
-    parts = TORSOS[torso](hidden, seed)
+    parts = TORSOS[torso](hidden, weight_seeds(seed))
     inputs = keras.Input((height, width, channels))
     features = inputs
     for layer in parts.layers:
@@ -127,7 +127,7 @@ def build(torso: str, hidden: int, observation_shape: tuple[int, int, int], n_ac
     layout = Layout(tuple(w.path for w in weights), tuple(tuple(w.shape) for w in weights))
 
     def forward(vector: tf.Tensor, observations: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        pixels = tf.cast(tf.transpose(observations, [0, 2, 3, 1]), tf.float32) / 255.0  # [B, H, W, C]
+        pixels = tf.transpose(tf.cast(observations, tf.float32) / 255.0, [0, 2, 3, 1])  # [B, H, W, C]
         (logits, values), _ = model.stateless_call(layout.unpack(vector), [], pixels)
         return logits, tf.squeeze(values, 1)
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
-def no_bool(value: Any) -> Any:
-    """Python counts True as 1; a user who writes true for a number has mixed up two keys."""
+def as_number(value: Any) -> Any:
+    """Python counts True as 1, but nobody means that; PyYAML takes 1e6 for a word, but nobody means that either."""
     if isinstance(value, bool):
         raise ValueError("input should be a number")
+    with suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
     return value
 
 
-Number = BeforeValidator(no_bool)
+Number = BeforeValidator(as_number)
 Count = Annotated[int, Field(ge=1), Number]
 CountOrNever = Annotated[int, Field(ge=0), Number]
 Fraction = Annotated[float, Field(ge=0, lt=1), Number]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 
 from dba3c.types import Array
 
-GAMES, ACTIONS, EVALUATION = 1, 2, 3  # what a number is drawn for
+GAMES, ACTIONS, EVALUATION, WEIGHTS = 1, 2, 3, 4  # what a number is drawn for
 
 
 def mix(x: Array) -> Array:
@@ -27,6 +30,12 @@ def draw(*key: int | Array) -> Array:
 def game_seeds(seed: int, purpose: int, update: int, simulators: Array) -> Array:
     """Seeds of the emulators that start after `update`: non-negative int32, as ALE wants them."""
     return (draw(seed, purpose, update, simulators) >> np.uint64(33)).astype(np.int32)
+
+
+def weight_seeds(seed: int) -> Iterator[int]:
+    """Seeds of the initialisers of one network, tensor by tensor."""
+    for tensor in itertools.count():
+        yield int(draw(seed, WEIGHTS, tensor)[0] >> np.uint64(33))
 
 
 def action_noise(seed: int, update: int, simulators: Array, step: int | Array) -> Array:

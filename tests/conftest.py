@@ -10,7 +10,7 @@ os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["TF_NUM_INTEROP_THREADS"] = "1
 
 # Open MPI refuses to run as root unless told, and more ranks than cores.
 os.environ["OMPI_ALLOW_RUN_AS_ROOT"] = os.environ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
-os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
+os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"  # noqa: SIM112
 
 # tests/mpi runs under mpirun only: test_under_mpi.py starts it at several sizes.
 collect_ignore = [] if os.environ.get("DBA3C_UNDER_MPI") else ["mpi"]

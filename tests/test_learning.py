@@ -16,13 +16,14 @@ from dba3c.trainer import train
 from dba3c.types import Player, Progress, Timings, Update
 from tests.helpers import Catch, Loopback, settings
 
-STEPS = 120_000
+STEPS = 60_000
 
 
 def catch_settings(*overrides: str) -> Config:
+    """The paper's optimizer on the small network."""
     return settings(
-        "env.n_sim=16", "model.torso=nips", "model.hidden=64", f"train.total_steps={STEPS}", "train.target_score=none",
-        "evaluate.games=40", "evaluate.probe_games=40", *overrides,
+        "env.n_sim=16", "model.torso=nips", "model.hidden=64", "optimizer.name=adam", "optimizer.learning_rate=0.001",
+        f"train.total_steps={STEPS}", "train.target_score=none", "evaluate.games=40", *overrides,
     )  # fmt: skip
 
 

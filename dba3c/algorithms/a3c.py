@@ -19,8 +19,9 @@ class A3C:
     def act(self, logits: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The action whose part of the cumulated policy holds the noise in [0, 1), and its log-probability."""
         policy = tf.nn.softmax(logits)  # [B, A]
-        passed = tf.cast(tf.cumsum(policy, axis=1) <= noise[:, tf.newaxis], tf.int32)
-        actions = tf.minimum(tf.reduce_sum(passed, axis=1), logits.shape[1] - 1)  # rounding may leave the sum below 1
+        cumulated = tf.cumsum(policy, axis=1)  # its last column is 1 up to rounding
+        passed = tf.cast(cumulated <= noise[:, tf.newaxis] * cumulated[:, -1:], tf.int32)
+        actions = tf.minimum(tf.reduce_sum(passed, axis=1), logits.shape[1] - 1)  # [B]
         return actions, tf.math.log(tf.gather(policy, actions, batch_dims=1) + TINY)  # [B], [B]
 
     def targets(self, batch: Batch) -> tuple[Array, Array]:
