@@ -20,7 +20,7 @@ class Agent:
         self, network: Network, algorithm: A3C, observation_shape: tuple[int, int, int], tensor_clip: float | None
     ) -> None:
         self.version = 0
-        self.layout = network.layout
+        self.layout, self.multiply_adds = network.layout, network.multiply_adds
         self.weights = tf.Variable(network.initial, name="weights")
         self._network, self._algorithm, self._tensor_clip = network, algorithm, tensor_clip
         observations = tf.TensorSpec((None, *observation_shape), tf.uint8)

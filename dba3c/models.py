@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -22,14 +23,17 @@ class Torso(NamedTuple):
     value_init: initializers.Initializer
 
 
+# weights [P], observations [B, channels, height, width] → logits [B, A], values [B]
+Forward = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+
+
 class Network(NamedTuple):
     """A network as a pure function of its flat weights."""
 
     layout: Layout
     initial: Array  # [P]
-    forward: Callable[
-        [tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]
-    ]  # weights, observations → logits [B, A], values [B]
+    multiply_adds: list[int]  # of each layer with weights, for one observation, in the order of the layers
+    forward: Forward
 
 
 class PadChannels(layers.Layer):
@@ -131,4 +135,10 @@ def build(torso: str, hidden: int, observation_shape: tuple[int, int, int], n_ac
         (logits, values), _ = model.stateless_call(layout.unpack(vector), [], pixels)
         return logits, tf.squeeze(values, 1)
 
-    return Network(layout, pack([w.numpy() for w in weights]), forward)
+    return Network(layout, pack([w.numpy() for w in weights]), multiply_adds(model), forward)
+
+
+def multiply_adds(model: keras.Model) -> list[int]:
+    """A kernel is used once at each place of its layer's output."""
+    places = [(layer, math.prod(layer.output.shape[1:-1])) for layer in model.layers if layer.trainable_variables]
+    return [count * math.prod(layer.kernel.shape) for layer, count in places]

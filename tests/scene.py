@@ -40,8 +40,10 @@ class Scene:
 
     def settle(self) -> int:
         """Steps played when nothing moves any more."""
-        last, since = self.played(), time.monotonic()
+        start = since = time.monotonic()
+        last = self.played()
         while time.monotonic() - since < 0.3:
+            assert time.monotonic() - start < 10, f"nothing holds the simulators back: {last} steps"
             time.sleep(0.02)
             if self.played() != last:
                 last, since = self.played(), time.monotonic()

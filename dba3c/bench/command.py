@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dba3c.bench import parts, pipeline, ranks
+from dba3c.bench import parts, peers, pipeline, ranks
 from dba3c.bench.ranks import BenchError
 from dba3c.checkpoint import write_atomically
 from dba3c.cli import Parser
@@ -27,13 +28,15 @@ def parser() -> Parser:
     for name, text in (
         ("parts", "microseconds per step of each part alone, and the steps/s that they allow"),
         ("pipeline", "steps/s of the real trainer, as a fraction of what its parts allow"),
+        ("peers", "steps/s of the real trainer and of other systems, in turn; installs them below ~/.cache first"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument("--game", default="breakout", help="default: breakout")
         command.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
         command.add_argument("--seconds", type=float, default=2.0 if name == "parts" else 15.0, help="per measurement")
+        if name != "parts":
+            command.add_argument("--repeats", type=int, default=3, help="runs of each, in turn (default: 3)")
         if name == "pipeline":
-            command.add_argument("--repeats", type=int, default=3, help="runs per layout, in turn (default: 3)")
             command.add_argument("--preset", default="fast", choices=["fast", "paper"], help="default: fast")
     return parser
 
@@ -41,7 +44,7 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     try:
         options = parser().parse_args(argv)
-        result = {"parts": run_parts, "pipeline": run_pipeline}[options.command](options)
+        result = {"parts": run_parts, "pipeline": run_pipeline, "peers": run_peers}[options.command](options)
         if options.json:
             write_atomically(options.json, (json.dumps(result, indent=2) + "\n").encode())
     except ConfigError as error:
@@ -80,6 +83,14 @@ def show_parts(rows: list[dict[str, Any]]) -> None:
         cells = [f"{costs[name]:,.0f}" for name in names]
         table.add_row(row["torso"], *cells, f"{sum(costs.values()):,.0f}", f"{row['bound_steps_per_second']:,.0f}")
     CONSOLE.print(table)
+    for row in rows:
+        peak = row["peak_gflops"]
+        rates = [f"{part} {row[f'{part}_gflops'] / peak:.0%}" for part in ("predict", "gradient")]
+        million = row["multiply_adds_forward"] / 1e6
+        CONSOLE.print(
+            f"{row['torso']}: {million:.1f} million multiply-adds per prediction;"
+            f" of the core's {peak:.0f} Gflop/s in a large matrix product: {', '.join(rates)}"
+        )
 
 
 def run_pipeline(options: Namespace) -> dict[str, Any]:
@@ -101,7 +112,7 @@ def run_pipeline(options: Namespace) -> dict[str, Any]:
         for _ in range(options.repeats):
             for layout in layouts:
                 bar.update(task, description=str(layout))
-                steps = int(per_core * layout.ranks * options.seconds)
+                steps = int(per_core * layout.ranks * layout.threads * options.seconds)
                 summaries[layout].append(pipeline.measure(layout, options.game, options.preset, steps))
                 bar.advance(task)
         bounds.append(bound())
@@ -122,4 +133,49 @@ def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
         spread = f"{row['lowest']:,.0f}-{row['highest']:,.0f}"
         pace, fraction = f"{row['steps_per_second']:,.0f}", f"{row['fraction_of_bound']:.2f}"
         table.add_row(row["layout"], pace, spread, f"{ratio:.2f}", fraction, *shares)
+    CONSOLE.print(table)
+
+
+def run_peers(options: Namespace) -> dict[str, Any]:
+    """Our trainer and each peer in turn, and the ratio of their medians."""
+    ours = pipeline.Layout(ranks.cores(), 1, "lockstep", 16)
+    paces: dict[str, list[float]] = {name: [] for name in ("dba3c", *(peer.name for peer in peers.PEERS))}
+    with progress_bar() as bar:
+        task = bar.add_task("installing the peers", total=len(peers.PEERS) + options.repeats * len(paces))
+        for peer in peers.PEERS:
+            peers.environment(peer)
+            bar.advance(task)
+        steps = int(1000 * ranks.cores() * options.seconds)
+        for _ in range(options.repeats):
+            bar.update(task, description="dba3c")
+            paces["dba3c"].append(pipeline.measure(ours, options.game, "fast", steps)["steps_per_second"])
+            bar.advance(task)
+            for peer in peers.PEERS:
+                bar.update(task, description=peer.name)
+                paces[peer.name].append(peers.measure(peer, options.game, options.seconds)["steps_per_second"])
+                bar.advance(task)
+    rows = peer_rows(paces)
+    show_peers(rows, options.game)
+    return {"machine": ranks.machine(), "rows": rows, "ratio": {row["system"]: row["ratio"] for row in rows[1:]}}
+
+
+def peer_rows(paces: dict[str, list[float]]) -> list[dict[str, Any]]:
+    medians = {name: statistics.median(values) for name, values in paces.items()}
+    return [
+        {
+            "system": name,
+            "steps_per_second": medians[name],
+            "lowest": min(values),
+            "highest": max(values),
+            "ratio": medians["dba3c"] / medians[name],
+        }
+        for name, values in paces.items()
+    ]
+
+
+def show_peers(rows: list[dict[str, Any]], game: str) -> None:
+    table = Table("system", "steps/s", "spread", "we are faster by", title=f"training {game}, NIPS network, 128 hidden")
+    for row in rows:
+        spread = f"{row['lowest']:,.0f}-{row['highest']:,.0f}"
+        table.add_row(row["system"], f"{row['steps_per_second']:,.0f}", spread, f"{row['ratio']:.2f} ×")
     CONSOLE.print(table)

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from dba3c.bench import ranks
 from dba3c.launch import World
 from dba3c.sections import Config
 from dba3c.types import Array, Batch
+
+if TYPE_CHECKING:  # the agent needs TensorFlow, which the parent process need not load
+    from dba3c.agent import Agent
 
 PRESETS = {"nips": "fast", "nature": "fast", "ba3c": "paper"}  # whose games and sizes a torso is measured with
 
@@ -31,35 +34,70 @@ class Work(NamedTuple):
 
 
 def measure(torso: str, game: str, seconds: float, processes: int) -> dict[str, Any]:
-    """A row of the table: microseconds per step and part, and the steps/s of all cores that they allow."""
+    """A row of the table: microseconds per step and part, the steps/s of all cores that they allow, operations."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "row.json"
         ranks.run(processes, "dba3c.bench.parts", [torso, game, str(seconds), str(file)])
-        microseconds: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
-    bound = processes * 1e6 / sum(microseconds.values())
-    return {"torso": torso, "game": game, "microseconds_per_step": microseconds, "bound_steps_per_second": bound}
+        row: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    bound = processes * 1e6 / sum(row["microseconds_per_step"].values())
+    return {"torso": torso, "game": game, "bound_steps_per_second": bound} | row
 
 
 def on_rank(world: World, torso: str, game: str, seconds: float, file: Path) -> int:
     """One rank's measurement of all parts; rank 0 writes the means over the ranks."""
     launch.load_tensorflow(world.threads)
+    from dba3c import build
+
     config = configuration.load(PRESETS[torso], [f"env.game={game}", f"model.torso={torso}"])
+    agent = build.agent(config)
     microseconds = {}
-    for part, work in works(config, world).items():
+    for part, work in works(config, world, agent).items():
         spent = seconds_per_call(work.call, seconds, world)
         microseconds[part] = float(np.mean(world.comm.allgather(spent))) / work.steps * 1e6
+    peak = peak_gflops(seconds, world)
     if world.rank == 0:
-        file.write_text(json.dumps(microseconds), encoding="utf-8")
+        row = {"microseconds_per_step": microseconds, "peak_gflops": peak} | arithmetic(agent, config, microseconds)
+        file.write_text(json.dumps(row), encoding="utf-8")
     return launch.EXIT_OK
 
 
-def works(config: Config, world: World) -> dict[str, Work]:
+def arithmetic(agent: Agent, config: Config, microseconds: dict[str, float]) -> dict[str, float]:
+    """Multiply-adds (two operations each) per step and the rate at which they are done.
+
+    The backward pass repeats each layer's work twice, for its weights and for its input, but the first has no input to
+    differentiate.
+    """
+    forward = sum(agent.multiply_adds)
+    backward = 3 * forward - agent.multiply_adds[0]
+    return {
+        "multiply_adds_forward": forward,
+        "predict_gflops": 2e-3 * forward * predictions_per_step(config) / microseconds["predict"],
+        "gradient_gflops": 2e-3 * backward / microseconds["gradient"],
+    }
+
+
+def predictions_per_step(config: Config) -> float:
+    """Lockstep predicts each segment's last observation twice: for the bootstrap, and again with the new weights."""
+    return 1 + (1 / config.actor.n_steps if config.actor.kind == "lockstep" else 0.0)
+
+
+def peak_gflops(seconds: float, world: World) -> float:
+    """What one core reaches in a large matrix product: the honest peak of this machine and this library."""
+    import tensorflow as tf
+
+    size = 1024
+    matrix = tf.random.stateless_uniform((size, size), (1, 2))
+    multiply = tf.function(tf.linalg.matmul)
+    spent = seconds_per_call(lambda: multiply(matrix, matrix).numpy(), seconds, world)
+    return 2e-9 * size**3 / spent / world.threads
+
+
+def works(config: Config, world: World, agent: Agent) -> dict[str, Work]:
     """The parts of training as the real trainer calls them."""
     from dba3c import build, envs
 
     env = envs.make(config.env, config.env.n_sim, world.threads)
     env.reset(np.arange(env.n_sim))
-    agent = build.agent_for(config, env.observation_shape, env.n_actions)
     optimizer, transport = build.optimizer(config, agent), build.transport(config, world.comm)
     batch = example_batch(config, env.observation_shape, env.n_actions)
     observations = batch.observations.reshape(-1, *env.observation_shape)[: env.n_sim]
@@ -67,29 +105,27 @@ def works(config: Config, world: World) -> dict[str, Work]:
     noise = random.random(env.n_sim, np.float32)
     actions = itertools.cycle(random.integers(0, env.n_actions, (64, env.n_sim), np.int32))
     gradient = agent.gradient(batch).mean
-    bootstraps = 1 / config.actor.n_steps if config.actor.kind == "lockstep" else 0.0  # predictions beyond one per step
+    message = np.zeros_like(gradient)  # stays finite however often it is added up
     return {
         "emulate": Work(lambda: env.step(next(actions)), env.n_sim),
-        "predict": Work(lambda: agent.act(observations, noise), env.n_sim / (1 + bootstraps)),
+        "predict": Work(lambda: agent.act(observations, noise), env.n_sim / predictions_per_step(config)),
         "gradient": Work(lambda: agent.gradient(batch), batch.samples),
         "apply": Work(lambda: optimizer.apply(gradient, 0.0), batch.samples),
-        "all-reduce": Work(lambda: transport.sum(gradient), batch.samples),
+        "all-reduce": Work(lambda: transport.sum(message), batch.samples),
     }
 
 
 def seconds_per_call(call: Callable[[], object], seconds: float, world: World) -> float:
-    """The median over about `seconds`; all ranks make the same number of calls at the same time."""
+    """The mean over about `seconds`; all ranks make the same number of calls at the same time."""
     call()  # compiles
     start = time.perf_counter()
     call()
-    calls = world.comm.bcast(max(5, int(seconds / (time.perf_counter() - start))))
-    spent = []
+    calls: int = world.comm.bcast(max(5, int(seconds / (time.perf_counter() - start))))
     world.comm.Barrier()
+    start = time.perf_counter()
     for _ in range(calls):
-        start = time.perf_counter()
         call()
-        spent.append(time.perf_counter() - start)
-    return float(np.median(spent))
+    return (time.perf_counter() - start) / calls
 
 
 def example_batch(config: Config, shape: tuple[int, int, int], n_actions: int) -> Batch:

@@ -16,34 +16,33 @@ class Layout(NamedTuple):
     """How a machine is divided, and what plays."""
 
     ranks: int
+    threads: int
     kind: str  # actor.kind
     n_sim: int
     n_steps: int = 5
 
     @property
+    def keys(self) -> dict[str, str]:
+        """The configuration keys that make this layout."""
+        batch = {"train.batch_size": str(self.n_sim * self.n_steps)}
+        group = {"actor.group_size": str(max(1, self.n_sim // 2))} if self.kind == "async" else {}
+        return (
+            {"actor.kind": self.kind, "actor.n_steps": str(self.n_steps), "env.n_sim": str(self.n_sim)} | batch | group
+        )
+
+    @property
     def arguments(self) -> list[str]:
-        batch = f"--train.batch_size={self.n_sim * self.n_steps}"
-        group = f"--actor.group_size={max(1, self.n_sim // 2)}"
-        return [
-            f"--actor.kind={self.kind}",
-            f"--env.n_sim={self.n_sim}",
-            f"--actor.n_steps={self.n_steps}",
-            batch,
-            group,
-        ]
+        return [f"--{key}={value}" for key, value in self.keys.items()]
 
     def __str__(self) -> str:
-        return f"{self.ranks} × {self.kind}, {self.n_sim} games × {self.n_steps} steps"
+        cores = f"{self.ranks} rank{'s' * (self.ranks > 1)} × {self.threads} core{'s' * (self.threads > 1)}"
+        return f"{cores}, {self.kind}, {self.n_sim} games × {self.n_steps} steps"
 
 
 def layouts(cores: int) -> list[Layout]:
-    """One rank on one core, then one rank per core."""
-    return [
-        Layout(1, "lockstep", 16),
-        Layout(cores, "lockstep", 16),
-        Layout(cores, "lockstep", 32),
-        Layout(cores, "async", 16),
-    ]
+    """One rank on one core, then one rank per core, then one rank on all cores."""
+    per_core = [Layout(cores, 1, "lockstep", 16), Layout(cores, 1, "lockstep", 32), Layout(cores, 1, "async", 16)]
+    return [Layout(1, 1, "lockstep", 16), *per_core, Layout(1, cores, "lockstep", 16 * cores)]
 
 
 def measure(layout: Layout, game: str, preset: str, steps: int) -> dict[str, Any]:
@@ -51,7 +50,7 @@ def measure(layout: Layout, game: str, preset: str, steps: int) -> dict[str, Any
     with tempfile.TemporaryDirectory() as folder:
         quiet = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
         order = ["--preset", preset, "--game", game, "--run-dir", folder, f"--train.total_steps={steps}"]
-        ranks.run(layout.ranks, "dba3c.train", order + quiet + layout.arguments)
+        ranks.run(layout.ranks, "dba3c.train", order + quiet + layout.arguments, layout.threads)
         summary: dict[str, Any] = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
     return summary
 
@@ -60,7 +59,7 @@ def row(layout: Layout, summaries: list[dict[str, Any]], bound_per_core: float) 
     """The repeats of one layout as one row."""
     paces = [summary["steps_per_second"] for summary in summaries]
     shares = {part: float(np.mean([s["shares"][part] for s in summaries])) for part in summaries[0]["shares"]}
-    bound = bound_per_core * layout.ranks
+    bound = bound_per_core * layout.ranks * layout.threads
     return layout._asdict() | {
         "layout": str(layout),
         "steps_per_second": float(np.median(paces)),

@@ -36,9 +36,14 @@ def mpirun() -> str:
     return found
 
 
-def run(ranks: int, module: str, arguments: list[str]) -> None:
-    """Run a module of this package on `ranks` ranks, each bound to a core of its own; its output only if it fails."""
-    command = [mpirun(), "-np", str(ranks), "--bind-to", "core", sys.executable, "-m", module, *arguments]
+def launcher(ranks: int, threads: int) -> list[str]:
+    """mpirun for ranks that have `threads` cores each."""
+    return ["-np", str(ranks), "--map-by", f"slot:PE={threads}", "--bind-to", "core"]
+
+
+def run(ranks: int, module: str, arguments: list[str], threads: int = 1) -> None:
+    """Run a module of this package on ranks with cores of their own; its output only if it fails."""
+    command = [mpirun(), *launcher(ranks, threads), sys.executable, "-m", module, *arguments]
     allow_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     result = subprocess.run(command, env=os.environ | allow_root, capture_output=True, text=True, check=False)
     if result.returncode:
