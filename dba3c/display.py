@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from datetime import timedelta
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -17,24 +18,24 @@ from rich.text import Text
 from dba3c.sections import Config
 from dba3c.types import PARTS, Progress
 
-WIDTH = 88  # under mpirun the width of the terminal is unknown
+MOST_COLUMNS = 100  # wider panels are harder to read
 
 
 class Display:
-    def __init__(self, config: Config, hosts: list[str], live: bool) -> None:
+    """A live panel on `terminal`; where there is none, lines on stderr."""
+
+    def __init__(self, config: Config, hosts: list[str], terminal: TextIO | None) -> None:
         self._config, self._hosts = config, hosts
         self._frames_per_step = 4 if config.env.profile == "deepmind" else 3
         self._title = f"{config.env.game} · {len(hosts)} rank{'s' * (len(hosts) > 1)} × {config.env.n_sim} games"
-        self._console = Console(
-            file=sys.stderr, force_terminal=live, width=WIDTH if live else 1000, highlight=False, soft_wrap=not live
-        )
-        self._live = Live(console=self._console, auto_refresh=False, transient=False) if live else None
+        self._console = Console(file=terminal or sys.stderr, width=columns(terminal), highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False) if terminal else None
         self._next_line = 0.0
         if self._live:
             self._live.start()
 
     def say(self, text: str) -> None:
-        self._console.print(text, markup=False)
+        self._console.print(text, markup=False, soft_wrap=True)
 
     def show(self, figures: dict[str, Any], progress: Progress) -> None:
         if self._live:
@@ -95,6 +96,11 @@ class Display:
     def _slowest(self, figures: dict[str, Any]) -> str:
         rank = figures["slowest_rank"]
         return f"slowest rank {rank} ({self._hosts[rank]}), waiting {figures['wait_share']:.0%}"
+
+
+def columns(terminal: TextIO | None) -> int | None:
+    """The width of a panel that fits; None: not needed."""
+    return min(MOST_COLUMNS, os.get_terminal_size(terminal.fileno()).columns or MOST_COLUMNS) if terminal else None
 
 
 def duration(seconds: float) -> str:

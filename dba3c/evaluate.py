@@ -86,7 +86,7 @@ def play(world: World, saved: Checkpoint) -> Evaluation:
     agent = build.agent(config)
     agent.load(saved.weights, saved.progress["updates"])
     make_env, transport = build.evaluation_env(config, world.threads), build.transport(config, world.comm)
-    console = Console(stderr=True, quiet=world.rank != 0, force_terminal=launch.on_terminal() or None)
+    console = Console(file=launch.terminal() or sys.stderr, quiet=world.rank != 0)
     with Progress("greedy games", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task("", total=len(range(world.rank, config.evaluate.games, world.size)))
         return evaluate(config, agent, make_env, transport, lambda done: bar.update(task, completed=done))

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TextIO, TypeVar, cast
 
 from dba3c.config import ConfigError
 
@@ -152,11 +152,15 @@ class StopSignal:
         return self.received
 
 
-def on_terminal() -> bool:
-    """Whether somebody looks at our stderr: directly, or through a local mpirun that forwards it."""
+def terminal() -> TextIO | None:
+    """The terminal that somebody looks at: our stderr, or that of a local mpirun; None in a batch job.
+
+    mpirun's terminal is written to directly, as mpirun stops forwarding our output once Ctrl-C was pressed.
+    """
     if sys.stderr.isatty():
-        return True
+        return sys.stderr
     try:
-        return os.readlink(f"/proc/{os.getppid()}/fd/2").startswith("/dev/pts/")
+        path = os.readlink(f"/proc/{os.getppid()}/fd/2")
+        return open(path, "w", encoding="utf-8") if path.startswith("/dev/pts/") else None
     except OSError:
-        return False
+        return None

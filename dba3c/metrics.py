@@ -7,7 +7,7 @@ import json
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 import tensorflow as tf
@@ -100,12 +100,14 @@ class OnlineScore:
 class RunMetrics:
     """Writes into the run directory and shows the display."""
 
-    def __init__(self, run_dir: Path, config: Config, progress: Progress, hosts: list[str], live: bool) -> None:
+    def __init__(
+        self, run_dir: Path, config: Config, progress: Progress, hosts: list[str], terminal: TextIO | None
+    ) -> None:
         self._run_dir, self._frames_per_step = run_dir, 4 if config.env.profile == "deepmind" else 3
         self._interval = config.train.log_every_seconds
         self._row, self._glance = Window(), Window()
         self._online = OnlineScore()
-        self._display = Display(config, hosts, live)
+        self._display = Display(config, hosts, terminal)
         self._csv = open_csv(run_dir / "metrics.csv", progress.updates)
         self._tensorboard = tf.summary.create_file_writer(str(run_dir))
 

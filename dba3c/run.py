@@ -172,7 +172,7 @@ class Run:
             return NullMetrics()
         self._run_dir.mkdir(parents=True, exist_ok=True)
         checkpoint.write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
-        metrics = RunMetrics(self._run_dir, self._config, self._progress, self._world.hosts, launch.on_terminal())
+        metrics = RunMetrics(self._run_dir, self._config, self._progress, self._world.hosts, launch.terminal())
         for note in notes:
             metrics.say(note)
         return metrics
