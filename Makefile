@@ -15,10 +15,9 @@ SITE_MPIRUN := $(shell command -v mpirun 2>/dev/null)
 MPIRUN := $(or $(SITE_MPIRUN),$(BIN)/mpirun)
 EXTRA := $(if $(SITE_MPIRUN),,mpi)
 
-# Containers run as root, which Open MPI refuses unless told; ranks get a minute to save after Ctrl-C.
+# Containers run as root, which Open MPI refuses unless told.
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-export PRTE_MCA_odls_base_sigkill_timeout := 60
 
 .PHONY: train test lint setup setup-dev bench clean
 

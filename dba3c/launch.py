@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ EXIT_ERROR = 1  # an exception on some rank; its traceback is printed
 EXIT_BAD_INPUT = 2
 EXIT_NOT_FINITE = 3  # training stopped by NaN or Inf gradients; the last good weights are saved
 EXIT_STOPPED = 75  # stopped by a signal and saved; the same command goes on (EX_TEMPFAIL)
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
 class World(NamedTuple):
@@ -136,20 +139,35 @@ def job(body: Callable[[World], int]) -> int:
 
 
 class StopSignal:
-    """True once this rank was asked to stop; a second signal leaves at once."""
+    """True once this rank was asked to stop; a second signal, a second later or more, leaves at once.
 
-    def __init__(self) -> None:
-        self.received = False
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+    `at_once` is called from a thread of its own as soon as a signal arrives, even while the main thread is inside a
+    library: mpirun kills its ranks a quarter of a second after it passed on Ctrl-C.
+    """
+
+    def __init__(self, at_once: Callable[[], None] | None = None) -> None:
+        self._received: float | None = None
+        if at_once is not None:
+            reader, writer = os.pipe()
+            os.set_blocking(writer, False)
+            signal.set_wakeup_fd(writer)
+            threading.Thread(target=self._watch, args=(reader, at_once), daemon=True, name="signals").start()
+        for number in STOP_SIGNALS:
             signal.signal(number, self._receive)
 
     def _receive(self, number: int, _frame: object) -> None:
-        if self.received:
+        now = time.monotonic()
+        if self._received is not None and now - self._received > 1:
             os._exit(128 + number)
-        self.received = True
+        self._received = self._received or now
+
+    def _watch(self, reader: int, at_once: Callable[[], None]) -> None:
+        while os.read(reader, 1)[0] not in STOP_SIGNALS:
+            pass
+        at_once()
 
     def __bool__(self) -> bool:
-        return self.received
+        return self._received is not None
 
 
 def terminal() -> TextIO | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -57,7 +58,7 @@ class Run:
 
     def __init__(self, world: World, config: Config, run_dir: Path) -> None:
         self._world, self._config, self._run_dir = world, config, run_dir
-        self._stop, self._timings, self._pace = StopSignal(), Timings(), Pace()
+        self._timings, self._pace, self._saving = Timings(), Pace(), threading.Lock()
         self._transport = build.transport(config, world.comm)
         self._agent = build.agent(config)
         self._optimizer = build.optimizer(config, self._agent)
@@ -67,6 +68,7 @@ class Run:
         self._player = build.player(config, self._agent, world.rank, world.threads, self._timings)
         self._metrics = self._make_metrics(notes)
         self._seconds_before, self._evaluated_at = self._progress.seconds, -1
+        self._stop = StopSignal(self._save_at_once if world.rank == 0 and not config.checkpoint.restart_games else None)
 
     def train(self) -> int:
         """Train until the steps are done, the target is reached or somebody stops it; the exit code."""
@@ -162,9 +164,25 @@ class Run:
 
     def _save(self) -> None:
         if self._world.rank == 0:
-            state = Checkpoint(
-                self._agent.weights.numpy(), self._optimizer.state(), asdict(self._progress), self._config
-            )
+            self._write(self._state())
+
+    def _save_at_once(self) -> None:
+        """From the signal thread: save the newest whole update, as the launcher may not wait for the agreed stop."""
+        while True:
+            state = self._state()
+            same = state.progress["updates"] == self._progress.updates
+            if same and state.optimizer["steps"] + self._progress.skipped == self._progress.updates:
+                break  # no update was being applied while the arrays were read
+            time.sleep(0.001)
+        self._write(state)
+        self._metrics.say(f"asked to stop; saved update {state.progress['updates']:,}")
+
+    def _state(self) -> Checkpoint:
+        progress = asdict(self._progress)  # first: _save_at_once relies on the order
+        return Checkpoint(self._agent.weights.numpy(), self._optimizer.state(), progress, self._config)
+
+    def _write(self, state: Checkpoint) -> None:
+        with self._saving:
             checkpoint.save(self._run_dir / "checkpoints", state, self._config.checkpoint.keep)
 
     def _make_metrics(self, notes: list[str]) -> Metrics:

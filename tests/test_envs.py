@@ -206,18 +206,19 @@ def test_shapes_and_actions(profile: str, channels: int) -> None:
 
 @pytest.mark.parametrize("name", ["SpaceInvaders", "space-invaders", "space_invaders", "SPACE INVADERS"])
 def test_games_may_be_written_in_many_ways(name: str) -> None:
-    assert envs.resolve_game(name) == "space_invaders"
-    assert envs.resolve_game("Breakout") == "breakout"
+    assert envs.resolve_game(name, "env.game") == "space_invaders"
+    assert envs.resolve_game("Breakout", "env.game") == "breakout"
 
 
+@pytest.mark.parametrize("field", ["env.game", "targets"])
 @pytest.mark.parametrize(("name", "near"), [("Brakeout", "breakout"), ("space_invader", "spaceinvaders")])
-def test_an_unknown_game_is_refused_with_near_ones(name: str, near: str) -> None:
-    with pytest.raises(ConfigError, match=rf"env\.game='{name}'.*did you mean.*{near}") as refused:
-        envs.resolve_game(name)
-    assert envs.resolve_game(near)  # what is proposed is accepted
+def test_an_unknown_game_is_refused_with_near_ones(name: str, near: str, field: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{field}='{name}'.*did you mean.*{near}") as refused:
+        envs.resolve_game(name, field)
+    assert envs.resolve_game(near, field)  # what is proposed is accepted
     assert "\n" not in str(refused.value)
 
 
 def test_a_name_like_no_other_is_refused_too() -> None:
     with pytest.raises(ConfigError, match="no such game"):
-        envs.resolve_game("???")
+        envs.resolve_game("???", "env.game")

@@ -96,6 +96,20 @@ def test_a_signal_to_one_rank_saves_and_stops_all(tmp_path: Path, number: signal
     assert jobs.summary(tmp_path)["steps"] == more
 
 
+def test_ctrl_c_under_mpirun_loses_nothing(tmp_path: Path) -> None:
+    """mpirun kills its ranks a quarter of a second after it passed the signal on; the paper's updates take longer."""
+    slow = ("--preset=paper", "--game=pong", "--train.batch_size=256", "--evaluate.games=0", f"--run-dir={tmp_path}")
+    process = jobs.start(2, "-m", "dba3c.train", *slow, "--checkpoint.every_updates=1", "--checkpoint.keep=1000")
+    wait_for_checkpoint(tmp_path, 1)
+    for path in checkpoint.newest_first(tmp_path / "checkpoints"):
+        path.unlink()  # what is there from now on was saved later, or because of the signal
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    saved = checkpoint.newest_first(tmp_path / "checkpoints")
+    assert saved
+    assert checkpoint.load(saved[0]).progress["updates"] >= 1
+
+
 def wait_for_checkpoint(run_dir: Path, update: int) -> None:
     deadline = time.monotonic() + 90
     while not any(int(p.name[7:16]) >= update for p in checkpoint.newest_first(run_dir / "checkpoints")):

@@ -22,7 +22,7 @@ STEPS = 60_000
 def catch_settings(*overrides: str) -> Config:
     """The paper's optimizer on the small network."""
     return settings(
-        "env.n_sim=16", "model.torso=nips", "model.hidden=64", "optimizer.name=adam", "optimizer.learning_rate=0.001",
+        "model.hidden=64", "algorithm.clip_norm=0.5", "optimizer.epsilon=1e-5", "optimizer.schedule=constant",
         f"train.total_steps={STEPS}", "train.target_score=none", "evaluate.games=40", *overrides,
     )  # fmt: skip
 
