@@ -105,6 +105,7 @@ class Async:
         with self._timings.measure("play"):
             batch = self._batches.get()
         if isinstance(batch, Exception):
+            self._batches.put(batch)  # whoever asks again gets the same answer
             raise batch
         return batch
 

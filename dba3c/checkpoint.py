@@ -37,9 +37,22 @@ def save(directory: Path, checkpoint: Checkpoint, keep: int) -> Path:
     digest = hashlib.sha256(data).hexdigest()[:16]
     path = directory / f"update-{checkpoint.progress['updates']:09d}.{digest}.npz"
     write_atomically(path, data)
-    for old in newest_first(directory)[keep:]:
-        old.unlink(missing_ok=True)
+    tidy_up(directory, path, keep)
     return path
+
+
+def tidy_up(directory: Path, saved: Path, keep: int) -> None:
+    """Keep `saved` and the newest before it; set aside what claims to be newer; remove what a killed save left."""
+    for newer in (path for path in newest_first(directory) if update_of(path) > update_of(saved)):
+        newer.rename(newer.with_name(newer.name + ".abandoned"))  # it could not be loaded, or we had gone on from there
+    twins = [path for path in newest_first(directory) if update_of(path) == update_of(saved) and path != saved]
+    leftovers = directory.glob(".update-*.tmp")
+    for path in (*twins, *leftovers, *[p for p in newest_first(directory) if p not in twins][keep:]):
+        path.unlink(missing_ok=True)
+
+
+def update_of(path: Path) -> int:
+    return int(path.name[7:16])
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -84,7 +97,7 @@ def load(path: Path) -> Checkpoint:
             name.removeprefix("optimizer/"): slot for name, slot in arrays.items() if name.startswith("optimizer/")
         }
         return Checkpoint(arrays["weights"], optimizer, meta["progress"], config)
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, ConfigError) as error:
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, ConfigError) as error:
         raise ValueError(f"{path} is not a checkpoint of this version: {error}") from None
 
 

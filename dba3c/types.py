@@ -76,7 +76,7 @@ class Progress:
     skipped: int = 0  # updates left out because a gradient was not finite
     bad_in_a_row: int = 0
     evaluation_score: float | None = None  # newest
-    best_score: float | None = None
+    best_score: float | None = None  # of all evaluations, probes included
     target_reached: bool = False  # by the newest evaluation
 
     def count(self, update: Update) -> None:
