@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from dba3c import config as configuration
 from dba3c.bench import parts, peers, pipeline, ranks
 from dba3c.bench.ranks import BenchError
 from dba3c.checkpoint import write_atomically
@@ -67,10 +68,19 @@ def run_parts(options: Namespace) -> dict[str, Any]:
         task = bar.add_task("parts", total=len(parts.PRESETS))
         for torso in parts.PRESETS:
             bar.update(task, description=f"parts: {torso}")
-            rows.append(parts.measure(torso, options.game, options.seconds, ranks.cores()))
+            rows.append(part_row(torso, options.game, options.seconds))
             bar.advance(task)
     show_parts(rows)
     return {"machine": ranks.machine(), "rows": rows}
+
+
+def part_row(torso: str, game: str, seconds: float) -> dict[str, Any]:
+    """The parts of a torso as the preset that uses it puts them together."""
+    row = parts.measure(torso, game, seconds, ranks.cores())
+    preset = configuration.load(parts.PRESETS[torso])
+    costs = parts.microseconds_per_step(row, preset.actor.kind, preset.actor.n_steps, preset.batch_size)
+    bound = ranks.cores() * 1e6 / sum(costs.values())
+    return row | {"microseconds_per_step": costs, "bound_steps_per_second": bound}
 
 
 def show_parts(rows: list[dict[str, Any]]) -> None:
@@ -86,42 +96,38 @@ def show_parts(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         peak = row["peak_gflops"]
         rates = [f"{part} {row[f'{part}_gflops'] / peak:.0%}" for part in ("predict", "gradient")]
-        million = row["multiply_adds_forward"] / 1e6
         CONSOLE.print(
-            f"{row['torso']}: {million:.1f} million multiply-adds per prediction;"
-            f" of the core's {peak:.0f} Gflop/s in a large matrix product: {', '.join(rates)}"
+            f"{row['torso']}: {row['multiply_adds_forward'] / 1e6:.1f} million multiply-adds per prediction"
+            f" ({row['microseconds']['predict']:,.0f} µs); of the {peak:.0f} Gflop/s that a core reaches in a large"
+            f" matrix product: {', '.join(rates)}"
         )
 
 
 def run_pipeline(options: Namespace) -> dict[str, Any]:
-    """Layouts in turn, so that a noisy minute hits them all; the bound is measured before and after."""
-    torso, cores = {"fast": "nips", "paper": "ba3c"}[options.preset], ranks.cores()
-    layouts = pipeline.layouts(cores)
+    """Layouts in turn, so that a noisy minute hits them all; the parts are measured before and after each round."""
+    torso = {"fast": "nips", "paper": "ba3c"}[options.preset]
+    layouts = pipeline.layouts(ranks.cores())
     summaries: dict[pipeline.Layout, list[dict[str, Any]]] = {layout: [] for layout in layouts}
+    measured: list[dict[str, Any]] = []
     with progress_bar() as bar:
-        task = bar.add_task("pipeline", total=2 + options.repeats * len(layouts))
-
-        def bound() -> dict[str, Any]:
-            bar.update(task, description="the parts alone")
-            measured = parts.measure(torso, options.game, 2.0, cores)
-            bar.advance(task)
-            return measured
-
-        bounds = [bound()]
-        per_core = bounds[0]["bound_steps_per_second"] / cores
+        task = bar.add_task("the parts alone", total=1 + options.repeats * (1 + len(layouts)))
+        measured.append(parts.measure(torso, options.game, 2.0, ranks.cores()))
+        bar.advance(task)
         for _ in range(options.repeats):
             for layout in layouts:
                 bar.update(task, description=str(layout))
-                steps = int(per_core * layout.ranks * layout.threads * options.seconds)
+                steps = int(pipeline.bound(layout, measured[0]) * options.seconds)
                 summaries[layout].append(pipeline.measure(layout, options.game, options.preset, steps))
                 bar.advance(task)
-        bounds.append(bound())
-    per_core = sum(measured["bound_steps_per_second"] for measured in bounds) / len(bounds) / cores
-    rows = [pipeline.row(layout, runs, per_core) for layout, runs in summaries.items()]
+            bar.update(task, description="the parts alone")
+            measured.append(parts.measure(torso, options.game, 2.0, ranks.cores()))
+            bar.advance(task)
+    limits = {layout: statistics.median(pipeline.bound(layout, part) for part in measured) for layout in layouts}
+    rows = [pipeline.row(layout, runs, limits[layout]) for layout, runs in summaries.items()]
     show_pipeline(rows, options.game)
     best = max(rows, key=lambda row: row["steps_per_second"])
     keys = ("layout", "steps_per_second", "bound_steps_per_second", "fraction_of_bound")
-    return {"machine": ranks.machine(), "parts": bounds, "rows": rows} | {key: best[key] for key in keys}
+    return {"machine": ranks.machine(), "parts": measured, "rows": rows} | {key: best[key] for key in keys}
 
 
 def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
@@ -138,7 +144,7 @@ def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
 
 def run_peers(options: Namespace) -> dict[str, Any]:
     """Our trainer and each peer in turn, and the ratio of their medians."""
-    ours = pipeline.Layout(ranks.cores(), 1, "lockstep", 16)
+    ours = pipeline.Layout(ranks.cores(), 1, "lockstep", 32)  # the fastest of `pipeline`; peers choose theirs, too
     paces: dict[str, list[float]] = {name: [] for name in ("dba3c", *(peer.name for peer in peers.PEERS))}
     with progress_bar() as bar:
         task = bar.add_task("installing the peers", total=len(peers.PEERS) + options.repeats * len(paces))

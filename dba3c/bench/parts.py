@@ -27,20 +27,33 @@ PRESETS = {"nips": "fast", "nature": "fast", "ba3c": "paper"}  # whose games and
 
 
 class Work(NamedTuple):
-    """One call of a part, and how many steps of one rank it serves."""
+    """One call of a part, and how many steps (or updates) it does."""
 
     call: Callable[[], object]
-    steps: float
+    units: int
 
 
 def measure(torso: str, game: str, seconds: float, processes: int) -> dict[str, Any]:
-    """A row of the table: microseconds per step and part, the steps/s of all cores that they allow, operations."""
+    """A row of the table: microseconds of each part, per step or per update, and the rates of its arithmetic."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "row.json"
         ranks.run(processes, "dba3c.bench.parts", [torso, game, str(seconds), str(file)])
         row: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    bound = processes * 1e6 / sum(row["microseconds_per_step"].values())
-    return {"torso": torso, "game": game, "bound_steps_per_second": bound} | row
+    return {"torso": torso, "game": game} | row
+
+
+def microseconds_per_step(row: dict[str, Any], kind: str, n_steps: int, batch_size: int) -> dict[str, float]:
+    """What each part costs one rank per step in a layout; updates are shared by the steps of a batch."""
+    costs: dict[str, float] = row["microseconds"]
+    # Lockstep predicts each segment's last observation twice: for the bootstrap, and again with the new weights.
+    predictions = 1 + 1 / n_steps if kind == "lockstep" else 1
+    return {
+        "emulate": costs["emulate"],
+        "predict": costs["predict"] * predictions,
+        "gradient": costs["gradient"],
+        "apply": costs["apply"] / batch_size,
+        "all-reduce": costs["all-reduce"] / batch_size,
+    }
 
 
 def on_rank(world: World, torso: str, game: str, seconds: float, file: Path) -> int:
@@ -53,32 +66,26 @@ def on_rank(world: World, torso: str, game: str, seconds: float, file: Path) -> 
     microseconds = {}
     for part, work in works(config, world, agent).items():
         spent = seconds_per_call(work.call, seconds, world)
-        microseconds[part] = float(np.mean(world.comm.allgather(spent))) / work.steps * 1e6
+        microseconds[part] = float(np.mean(world.comm.allgather(spent))) / work.units * 1e6
     peak = peak_gflops(seconds, world)
     if world.rank == 0:
-        row = {"microseconds_per_step": microseconds, "peak_gflops": peak} | arithmetic(agent, config, microseconds)
+        row = {"microseconds": microseconds, "peak_gflops": peak} | arithmetic(agent.multiply_adds, microseconds)
         file.write_text(json.dumps(row), encoding="utf-8")
     return launch.EXIT_OK
 
 
-def arithmetic(agent: Agent, config: Config, microseconds: dict[str, float]) -> dict[str, float]:
-    """Multiply-adds (two operations each) per step and the rate at which they are done.
+def arithmetic(multiply_adds: list[int], microseconds: dict[str, float]) -> dict[str, float]:
+    """Multiply-adds (two operations each) of one prediction, and the rates at which they are done.
 
     The backward pass repeats each layer's work twice, for its weights and for its input, but the first has no input to
     differentiate.
     """
-    forward = sum(agent.multiply_adds)
-    backward = 3 * forward - agent.multiply_adds[0]
+    forward = sum(multiply_adds)
     return {
         "multiply_adds_forward": forward,
-        "predict_gflops": 2e-3 * forward * predictions_per_step(config) / microseconds["predict"],
-        "gradient_gflops": 2e-3 * backward / microseconds["gradient"],
+        "predict_gflops": 2e-3 * forward / microseconds["predict"],
+        "gradient_gflops": 2e-3 * (3 * forward - multiply_adds[0]) / microseconds["gradient"],
     }
-
-
-def predictions_per_step(config: Config) -> float:
-    """Lockstep predicts each segment's last observation twice: for the bootstrap, and again with the new weights."""
-    return 1 + (1 / config.actor.n_steps if config.actor.kind == "lockstep" else 0.0)
 
 
 def peak_gflops(seconds: float, world: World) -> float:
@@ -108,10 +115,10 @@ def works(config: Config, world: World, agent: Agent) -> dict[str, Work]:
     message = np.zeros_like(gradient)  # stays finite however often it is added up
     return {
         "emulate": Work(lambda: env.step(next(actions)), env.n_sim),
-        "predict": Work(lambda: agent.act(observations, noise), env.n_sim / predictions_per_step(config)),
+        "predict": Work(lambda: agent.act(observations, noise), env.n_sim),
         "gradient": Work(lambda: agent.gradient(batch), batch.samples),
-        "apply": Work(lambda: optimizer.apply(gradient, 0.0), batch.samples),
-        "all-reduce": Work(lambda: transport.sum(message), batch.samples),
+        "apply": Work(lambda: optimizer.apply(gradient, 0.0), 1),
+        "all-reduce": Work(lambda: transport.sum(message), 1),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dba3c.bench import ranks
+from dba3c.bench.parts import microseconds_per_step
 
 
 class Layout(NamedTuple):
@@ -41,8 +42,9 @@ class Layout(NamedTuple):
 
 def layouts(cores: int) -> list[Layout]:
     """One rank on one core, then one rank per core, then one rank on all cores."""
-    per_core = [Layout(cores, 1, "lockstep", 16), Layout(cores, 1, "lockstep", 32), Layout(cores, 1, "async", 16)]
-    return [Layout(1, 1, "lockstep", 16), *per_core, Layout(1, cores, "lockstep", 16 * cores)]
+    one_core = [Layout(1, 1, "lockstep", 32), Layout(1, 1, "lockstep", 16)]
+    per_core = [Layout(cores, 1, "lockstep", 32), Layout(cores, 1, "lockstep", 16), Layout(cores, 1, "async", 16)]
+    return [*one_core, *per_core, Layout(1, cores, "lockstep", 16 * cores)]
 
 
 def measure(layout: Layout, game: str, preset: str, steps: int) -> dict[str, Any]:
@@ -55,17 +57,22 @@ def measure(layout: Layout, game: str, preset: str, steps: int) -> dict[str, Any
     return summary
 
 
-def row(layout: Layout, summaries: list[dict[str, Any]], bound_per_core: float) -> dict[str, Any]:
-    """The repeats of one layout as one row."""
+def bound(layout: Layout, measured: dict[str, Any]) -> float:
+    """Steps/s if a layout did nothing but its parts, and the cores shared them without loss."""
+    costs = microseconds_per_step(measured, layout.kind, layout.n_steps, layout.n_sim * layout.n_steps)
+    return layout.ranks * layout.threads * 1e6 / sum(costs.values())
+
+
+def row(layout: Layout, summaries: list[dict[str, Any]], limit: float) -> dict[str, Any]:
+    """The repeats of one layout as one row; `limit` is its bound."""
     paces = [summary["steps_per_second"] for summary in summaries]
     shares = {part: float(np.mean([s["shares"][part] for s in summaries])) for part in summaries[0]["shares"]}
-    bound = bound_per_core * layout.ranks * layout.threads
     return layout._asdict() | {
         "layout": str(layout),
         "steps_per_second": float(np.median(paces)),
         "lowest": min(paces),
         "highest": max(paces),
-        "bound_steps_per_second": bound,
-        "fraction_of_bound": float(np.median(paces)) / bound,
+        "bound_steps_per_second": limit,
+        "fraction_of_bound": float(np.median(paces)) / limit,
         "shares": shares,
     }

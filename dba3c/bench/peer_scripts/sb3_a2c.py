@@ -53,7 +53,7 @@ class Clock(BaseCallback):
 
 
 def pace(game, seconds, n_envs, vec_env):
-    name = "".join(word.capitalize() for word in game.split("_")) + "NoFrameskip-v4"
+    name = "ale_py:" + "".join(word.capitalize() for word in game.split("_")) + "NoFrameskip-v4"
     env = VecFrameStack(make_atari_env(name, n_envs=n_envs, seed=0, vec_env_cls=vec_env), n_stack=4)
     policy = {"features_extractor_class": Nips128, "net_arch": []}
     model = A2C("CnnPolicy", env, n_steps=5, ent_coef=0.01, vf_coef=0.5, policy_kwargs=policy, device="cpu", seed=0)
@@ -67,7 +67,7 @@ def main(game, seconds, file):
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     rows = [
         {"layout": f"{n_envs} games, {vec_env.__name__}", "steps_per_second": pace(game, seconds, n_envs, vec_env)}
-        for n_envs in (16, 32)
+        for n_envs in (16, 32, 64)
         for vec_env in (DummyVecEnv, SubprocVecEnv)
     ]
     best = max(rows, key=lambda row: row["steps_per_second"])
