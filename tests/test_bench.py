@@ -1,0 +1,69 @@
+"""The benchmarks: their arithmetic, and one short real measurement."""
+
+from __future__ import annotations
+
+import pytest
+
+from dba3c import config, tune
+from dba3c.bench import main, parts, pipeline
+from dba3c.bench.command import peer_rows
+from dba3c.bench.pipeline import Layout
+
+MEASURED = {
+    "microseconds": {"emulate": 400.0, "predict": 100.0, "gradient": 200.0, "apply": 1600.0, "all-reduce": 800.0}
+}
+
+
+def test_costs_per_step() -> None:
+    lockstep = parts.microseconds_per_step(MEASURED, "lockstep", n_steps=5, batch_size=80)
+    assert lockstep == {"emulate": 400, "predict": 120, "gradient": 200, "apply": 20, "all-reduce": 10}
+    assert parts.microseconds_per_step(MEASURED, "async", n_steps=5, batch_size=80)["predict"] == 100
+
+
+def test_the_bound_is_cores_over_the_sum_of_the_parts() -> None:
+    assert pipeline.bound(Layout(2, 1, "lockstep", 16), MEASURED) == pytest.approx(2e6 / 750)
+    assert pipeline.bound(Layout(1, 4, "lockstep", 16), MEASURED) == pytest.approx(4e6 / 750)
+
+
+def test_operations_of_the_nips_network() -> None:
+    """By hand: 20·20·16·8·8·4, 9·9·32·4·4·16, 2592·128, 128·5; backward twice that, less the first layer's input."""
+    layers = [1_638_400, 663_552, 331_776, 640]
+    rates = parts.arithmetic(layers, {"predict": 100.0, "gradient": 200.0})
+    assert rates["multiply_adds_forward"] == sum(layers)
+    assert rates["predict_gflops"] == pytest.approx(2 * sum(layers) / 100e-6 / 1e9)
+    assert rates["gradient_gflops"] == pytest.approx(2 * (3 * sum(layers) - layers[0]) / 200e-6 / 1e9)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 6, 64])
+def test_tune_tries_layouts_that_fit_and_are_valid(cores: int) -> None:
+    for layout in tune.candidates(cores):
+        assert 1 <= layout.ranks * layout.threads <= cores
+        assert config.load("fast", [f"{key}={value}" for key, value in layout.keys.items()]).env.n_sim == layout.n_sim
+
+
+def test_advice_can_be_typed() -> None:
+    text = tune.advice(Layout(4, 2, "async", 16), {"steps_per_second": 1234.5}, "pong", "fast")
+    assert "mpirun -np 4 --map-by slot:PE=2" in text
+    assert "srun --mpi=pmix --ntasks-per-node=4 --cpus-per-task=2" in text
+    assert "--actor.group_size=8" in text
+    assert "env: {n_sim: 16}" in text
+
+
+def test_ratio_is_of_medians() -> None:
+    rows = peer_rows({"dba3c": [90.0, 300.0, 100.0], "other": [50.0, 40.0, 60.0]})
+    assert [row["ratio"] for row in rows] == [1.0, 2.0]
+
+
+def test_a_real_measurement_fills_a_row() -> None:
+    layout = Layout(2, 1, "lockstep", 2)
+    summary = pipeline.measure(layout, "pong", "fast", steps=400)
+    row = pipeline.row(layout, [summary, summary], limit=2 * summary["steps_per_second"])
+    assert row["fraction_of_bound"] == pytest.approx(0.5)
+    assert row["shares"]["env"] > 0.05
+    assert sum(row["shares"].values()) == pytest.approx(1.0)
+
+
+def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["speed"]) == 2
+    assert "speed" in capsys.readouterr().err
+    assert tune.main(["--seconds=x"]) == 2

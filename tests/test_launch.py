@@ -1,0 +1,100 @@
+"""What the launcher gives: cores are shared fairly, the container's quota counts, signals are seen at once."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dba3c import launch
+from dba3c.launch import cpu_quota, threads_of
+
+UNLIMITED = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("places", "threads"),
+    [
+        ([("a", [0, 1, 2, 3], UNLIMITED)], [4]),  # alone on a host
+        ([("a", [0], UNLIMITED), ("a", [1], UNLIMITED)], [1, 1]),  # bound, a core each
+        ([("a", [0, 1, 2, 3], UNLIMITED)] * 2, [2, 2]),  # unbound ranks share
+        ([("a", [0, 1], UNLIMITED)] * 4, [1, 1, 1, 1]),  # more ranks than cores
+        ([("a", [0, 1], UNLIMITED), ("b", [0, 1], UNLIMITED)], [2, 2]),  # the same numbers on another host
+        ([("a", [0, 1, 2, 3], 2.0)], [2]),  # a container that may use two of four cores
+        ([("a", [0, 1, 2, 3], 2.0)] * 2, [1, 1]),
+        ([("a", [0, 1], UNLIMITED), ("a", [1, 2], UNLIMITED)], [1, 1]),  # half a core is none
+    ],
+)
+def test_cores_are_shared(places: list[tuple[str, list[int], float]], threads: list[int]) -> None:
+    assert [threads_of(rank, places) for rank in range(len(places))] == threads
+
+
+@pytest.mark.parametrize(("text", "cores"), [("max 100000", UNLIMITED), ("150000 100000", 1.5), ("", UNLIMITED)])
+def test_quota(tmp_path: Path, text: str, cores: float) -> None:
+    (tmp_path / "cpu.max").write_text(text, encoding="utf-8")
+    assert cpu_quota(tmp_path / "cpu.max") == cores
+    assert cpu_quota(tmp_path / "missing") == UNLIMITED
+
+
+def test_a_signal_calls_at_once_even_while_the_main_thread_is_away() -> None:
+    """The main thread sleeps in one long call, as it does inside a gradient or an all-reduce."""
+    script = """if True:
+        import ctypes, os, signal, threading, time
+        from dba3c.launch import StopSignal
+        called = threading.Event()
+        stop = StopSignal(called.set)
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+        threading.Thread(target=lambda: print("called" if called.wait(2) else "late", flush=True)).start()
+        libc, until = ctypes.CDLL(None), time.monotonic() + 3
+        while time.monotonic() < until:
+            libc.poll(None, 0, 3000)  # outside the interpreter, where Python's own handlers cannot run
+        print(bool(stop))
+    """
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["called", "True"]
+
+
+def test_a_second_signal_leaves_at_once() -> None:
+    script = """if True:
+        import os, signal, time
+        from dba3c.launch import StopSignal
+        stop = StopSignal()
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)  # a launcher may pass the same signal on twice
+        assert stop
+        time.sleep(1.1)
+        os.kill(os.getpid(), signal.SIGINT)
+        print("still here")
+    """
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (128 + signal.SIGINT, "")
+
+
+def test_the_terminal_of_a_launcher_is_found() -> None:
+    """A child whose stderr is a pipe finds the terminal of its parent's stderr."""
+    child = "from dba3c import launch; print(launch.terminal().name)"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], stderr=subprocess.PIPE)"
+    master, slave = pty.openpty()
+    result = subprocess.run([sys.executable, "-c", parent], stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
+    assert result.stdout.strip() == os.ttyname(slave)
+    os.close(master)
+    os.close(slave)
+
+
+def test_no_terminal_in_a_batch_job() -> None:
+    child = "from dba3c import launch; print(launch.terminal())"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], stderr=subprocess.PIPE)"
+    result = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "None"
+
+
+def test_quiet_stderr_hides_only_while_it_lasts(capfd: pytest.CaptureFixture[str]) -> None:
+    with launch.quiet_stderr():
+        os.write(2, b"noise")
+    os.write(2, b"news")
+    assert capfd.readouterr().err == "news"
