@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import time
 from collections import deque
 from pathlib import Path
@@ -23,7 +24,7 @@ REFRESH_SECONDS = 1.0  # of the live display
 COLUMNS = (
     "seconds", "updates", "steps", "frames", "steps_per_second", "online_score", "online_game_steps",
     "evaluation_score", "evaluation_games", "policy_loss", "value_loss", "entropy", "gradient_norm", "lag", "max_lag",
-    "skipped", "slowest_rank",
+    "skipped", "slowest_rank", "memory_mb",
     *(f"{part}_share" for part in PARTS),
 )  # fmt: skip
 
@@ -128,6 +129,7 @@ class RunMetrics:
         figures: dict[str, Any] = self._row.figures() | self._online.figures() | more
         counts = {"seconds": round(progress.seconds, 3), "updates": progress.updates, "steps": progress.steps}
         figures |= counts | {"skipped": progress.skipped, "frames": progress.steps * self._frames_per_step}
+        figures["memory_mb"] = resident_mb()
         self._row = Window()
         self._csv.writerow([tidy(figures.get(name)) for name in COLUMNS])
         with self._tensorboard.as_default():
@@ -143,6 +145,12 @@ class RunMetrics:
         self._tensorboard.close()
         text = json.dumps(summary | {"online_score": self._online.figures()["online_score"]}, indent=2)
         write_atomically(self._run_dir / "summary.json", (text + "\n").encode())
+
+
+def resident_mb() -> int:
+    """Memory of this process now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 def tidy(value: float | None) -> str:

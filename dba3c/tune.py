@@ -6,6 +6,7 @@ dba3c tune --game breakout
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from typing import Any
 
 from rich.console import Console
@@ -14,9 +15,7 @@ from rich.table import Table
 
 from dba3c.bench import pipeline, ranks
 from dba3c.bench.pipeline import Layout
-from dba3c.bench.ranks import BenchError
 from dba3c.cli import Parser
-from dba3c.config import ConfigError
 
 N_SIMS = (8, 16, 32)
 
@@ -45,20 +44,12 @@ def candidates(cores: int) -> list[Layout]:
 
 
 def main(argv: list[str]) -> int:
-    try:
-        if {"-h", "--help"} & set(argv):
-            parser().print_help()
-            return 0
-        options = parser().parse_args(argv)
-        best, summary = search(options.game, options.preset, options.seconds)
-    except ConfigError as error:
-        print(f"dba3c tune: {error}", file=sys.stderr)
-        return 2
-    except BenchError as error:
-        print(f"dba3c tune: {error}", file=sys.stderr)
-        return 1
+    return ranks.command("tune", lambda: tune(parser().parse_args(argv)))
+
+
+def tune(options: Namespace) -> None:
+    best, summary = search(options.game, options.preset, options.seconds)
     print(advice(best, summary, options.game, options.preset))
-    return 0
 
 
 def search(game: str, preset: str, seconds: float) -> tuple[Layout, dict[str, Any]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,8 @@ from rich.table import Table
 
 from dba3c import config as configuration
 from dba3c.bench import parts, peers, pipeline, ranks
-from dba3c.bench.ranks import BenchError
 from dba3c.checkpoint import write_atomically
 from dba3c.cli import Parser
-from dba3c.config import ConfigError
 
 CONSOLE = Console()
 
@@ -43,18 +40,13 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    try:
-        options = parser().parse_args(argv)
-        result = {"parts": run_parts, "pipeline": run_pipeline, "peers": run_peers}[options.command](options)
-        if options.json:
-            write_atomically(options.json, (json.dumps(result, indent=2) + "\n").encode())
-    except ConfigError as error:
-        print(f"dba3c bench: {error}", file=sys.stderr)
-        return 2
-    except BenchError as error:
-        print(f"dba3c bench: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return ranks.command("bench", lambda: measure(parser().parse_args(argv)))
+
+
+def measure(options: Namespace) -> None:
+    result = {"parts": run_parts, "pipeline": run_pipeline, "peers": run_peers}[options.command](options)
+    if options.json:
+        write_atomically(options.json, (json.dumps(result, indent=2) + "\n").encode())
 
 
 def progress_bar() -> Progress:

@@ -8,12 +8,25 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from dba3c.config import ConfigError
 
 
 class BenchError(Exception):
     """A benchmark could not be run; the message says why."""
+
+
+def command(name: str, work: Callable[[], None]) -> int:
+    """Do what a command is for; its exit code, after a message if it was refused or failed."""
+    try:
+        work()
+    except (ConfigError, BenchError) as error:
+        print(f"dba3c {name}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ConfigError) else 1
+    return 0
 
 
 def cores() -> int:
@@ -43,8 +56,8 @@ def launcher(ranks: int, threads: int) -> list[str]:
 
 def run(ranks: int, module: str, arguments: list[str], threads: int = 1) -> None:
     """Run a module of this package on ranks with cores of their own; its output only if it fails."""
-    command = [mpirun(), *launcher(ranks, threads), sys.executable, "-m", module, *arguments]
+    words = [mpirun(), *launcher(ranks, threads), sys.executable, "-m", module, *arguments]
     allow_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    result = subprocess.run(command, env=os.environ | allow_root, capture_output=True, text=True, check=False)
+    result = subprocess.run(words, env=os.environ | allow_root, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise BenchError(f"{' '.join(command)} ended with code {result.returncode}:\n{result.stdout}{result.stderr}")
+        raise BenchError(f"{' '.join(words)} ended with code {result.returncode}:\n{result.stdout}{result.stderr}")
