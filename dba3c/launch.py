@@ -25,6 +25,12 @@ EXIT_BAD_INPUT = 2
 EXIT_NOT_FINITE = 3  # training stopped by NaN or Inf gradients; the last good weights are saved
 EXIT_STOPPED = 75  # stopped by a signal and saved; the same command goes on (EX_TEMPFAIL)
 
+TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # what launchers tell their tasks
+TASK_NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+SINGLETONS = (
+    "dba3c: {name}={tasks}, but MPI found only 1 rank: the launcher and the MPI library do not speak the same PMI;"
+    " use srun --mpi=pmix (srun --mpi=list tells what there is), or mpirun inside the allocation"
+)
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
@@ -52,6 +58,7 @@ def start() -> World:
             " install one with pip install 'dba3c[mpi]', or load your site's MPI module"
         )
     comm = MPI.COMM_WORLD
+    refuse_singletons(comm.size)
     host = socket.gethostname()
     places = comm.allgather((host, sorted(os.sched_getaffinity(0)), cpu_quota()))
     cores = {(name, core) for name, mask, _ in places for core in mask}
@@ -65,6 +72,16 @@ def start() -> World:
         [place[0] for place in places],
         started,
     )
+
+
+def refuse_singletons(size: int) -> None:
+    """Leave if a launcher started several tasks that do not find each other: each would train alone, unnoticed."""
+    for name in TASK_COUNTS:
+        tasks = os.environ.get(name, "")
+        if size == 1 and tasks.isdigit() and int(tasks) > 1:
+            if all(os.environ.get(number, "0") == "0" for number in TASK_NUMBERS):
+                print(SINGLETONS.format(name=name, tasks=tasks), file=sys.stderr, flush=True)
+            raise SystemExit(EXIT_BAD_INPUT)
 
 
 def threads_of(rank: int, places: list[tuple[str, list[int], float]]) -> int:

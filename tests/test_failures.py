@@ -34,6 +34,17 @@ def test_bad_input_is_told_once(tmp_path: Path, option: str, words: str) -> None
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("task", ["0", "3"])
+def test_tasks_that_do_not_find_each_other_are_refused(tmp_path: Path, task: str) -> None:
+    """What srun does with the wrong --mpi: four tasks, each alone in its world; only the first speaks."""
+    result = jobs.run(
+        0, "-m", "dba3c.train", f"--run-dir={tmp_path / 'run'}", SLURM_STEP_NUM_TASKS="4", SLURM_PROCID=task
+    )
+    assert result.code == EXIT_BAD_INPUT
+    assert result.output.count("srun --mpi=pmix") == (task == "0")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_directory_of_another_game_is_refused(tmp_path: Path) -> None:
     assert jobs.train(1, tmp_path, "--train.total_steps=16").code == 0
     result = jobs.train(2, tmp_path, "--train.total_steps=16", "--game=breakout")
