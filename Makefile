@@ -5,7 +5,9 @@
 
 GAME ?= breakout
 PRESET ?= fast
-NP ?= $(shell nproc)
+# One rank per core, not per hardware thread: that is also what mpirun accepts.
+NP ?= $(shell cores=$$(lscpu -p=Core,Socket 2>/dev/null | grep -v '^\#' | sort -u | wc -l); all=$$(nproc); \
+  if [ $$cores -gt 0 ] && [ $$cores -lt $$all ]; then echo $$cores; else echo $$all; fi)
 ARGS ?=
 PYTHON ?= python3
 

@@ -60,7 +60,7 @@ def start() -> World:
     comm = MPI.COMM_WORLD
     refuse_singletons(comm.size)
     host = socket.gethostname()
-    places = comm.allgather((host, sorted(os.sched_getaffinity(0)), cpu_quota()))
+    places = comm.allgather((host, physical_cores(os.sched_getaffinity(0)), cpu_quota()))
     cores = {(name, core) for name, mask, _ in places for core in mask}
     return World(
         comm,
@@ -91,6 +91,16 @@ def threads_of(rank: int, places: list[tuple[str, list[int], float]]) -> int:
     share = sum(1 / sum(core in other for other in sharing) for core in mask)
     ranks_on_host = sum(name == host for name, _, _ in places)
     return max(1, int(min(share + 1e-9, quota / ranks_on_host)))
+
+
+def physical_cores(cpus: set[int], sysfs: Path = Path("/sys/devices/system/cpu")) -> list[int]:
+    """One processor of each core: two hardware threads of a core are no faster than one at what we do."""
+    cores: dict[str, int] = {}
+    for cpu in sorted(cpus):
+        siblings = sysfs / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+        name = siblings.read_text(encoding="ascii").strip() if siblings.exists() else str(cpu)
+        cores.setdefault(name, cpu)
+    return list(cores.values())
 
 
 def cpu_quota(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dba3c import launch
-from dba3c.launch import cpu_quota, threads_of
+from dba3c.launch import cpu_quota, physical_cores, threads_of
 
 UNLIMITED = float("inf")
 
@@ -39,6 +39,16 @@ def test_quota(tmp_path: Path, text: str, cores: float) -> None:
     (tmp_path / "cpu.max").write_text(text, encoding="utf-8")
     assert cpu_quota(tmp_path / "cpu.max") == cores
     assert cpu_quota(tmp_path / "missing") == UNLIMITED
+
+
+def test_hardware_threads_of_a_core_count_once(tmp_path: Path) -> None:
+    for cpu, siblings in enumerate(("0,4", "1,5", "2,6", "3,7") * 2):
+        folder = tmp_path / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(siblings, encoding="ascii")
+    assert physical_cores(set(range(8)), tmp_path) == [0, 1, 2, 3]
+    assert physical_cores({5, 6, 1}, tmp_path) == [1, 6]
+    assert physical_cores({8, 9}, tmp_path) == [8, 9]  # nothing is known about them
 
 
 def test_a_signal_calls_at_once_even_while_the_main_thread_is_away() -> None:
