@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -57,6 +58,16 @@ def train_order(argv: list[str]) -> Order:
         resolve_game(name, "targets")
     config = config.model_copy(update={"env": config.env.model_copy(update={"game": game})})
     return Order(config, options.run_dir or Path("runs") / game)
+
+
+def prepare_directory(path: Path) -> None:
+    """Make the run directory; ConfigError if it could not be written to."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise ConfigError(f"--run-dir={path}: cannot be written: {error.strerror}; choose another one") from None
 
 
 def split_overrides(words: list[str]) -> list[str]:

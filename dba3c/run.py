@@ -188,7 +188,6 @@ class Run:
     def _make_metrics(self, notes: list[str]) -> Metrics:
         if self._world.rank != 0:
             return NullMetrics()
-        self._run_dir.mkdir(parents=True, exist_ok=True)
         checkpoint.write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
         metrics = RunMetrics(self._run_dir, self._config, self._progress, self._world.hosts, launch.terminal())
         for note in notes:

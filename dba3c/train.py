@@ -22,6 +22,7 @@ def main(argv: list[str]) -> int:
 def train(world: launch.World, argv: list[str]) -> int:
     order = launch.agreed(world, lambda: cli.train_order(argv))
     launch.agreed(world, lambda: config.check_ranks(order.config, world.size))
+    launch.agreed(world, lambda: cli.prepare_directory(order.run_dir) if world.rank == 0 else None)
     launch.load_tensorflow(world.threads)
     from dba3c.run import Run  # imports TensorFlow
 

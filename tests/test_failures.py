@@ -34,6 +34,14 @@ def test_bad_input_is_told_once(tmp_path: Path, option: str, words: str) -> None
     assert not (tmp_path / "run").exists()
 
 
+def test_a_run_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = jobs.train(2, tmp_path / "file" / "run")
+    assert result.code == EXIT_BAD_INPUT, result.output
+    assert "cannot be written" in result.output
+    assert result.output.count("dba3c:") == 1
+
+
 @pytest.mark.parametrize("task", ["0", "3"])
 def test_tasks_that_do_not_find_each_other_are_refused(tmp_path: Path, task: str) -> None:
     """What srun does with the wrong --mpi: four tasks, each alone in its world; only the first speaks."""
