@@ -72,8 +72,12 @@ class Run:
 
     def train(self) -> int:
         """Train until the steps are done, the target is reached or somebody stops it; the exit code."""
-        self._player.restart(self._progress.updates)
         steps = self._config.train.total_steps
+        if self._progress.target_reached or self._progress.steps >= steps:
+            self._metrics.say(f"nothing to do: {self._last_words(launch.EXIT_OK)}")
+            self._metrics.close(None)
+            return launch.EXIT_OK
+        self._player.restart(self._progress.updates)
         self._pace.resume()
         code = launch.EXIT_OK
         for update in train(
@@ -149,7 +153,10 @@ class Run:
             return Progress(), notes
         self._agent.load(saved.weights, saved.progress["updates"])
         self._optimizer.restore(saved.optimizer)
-        return Progress(**saved.progress | {"bad_in_a_row": 0, "target_reached": False}), notes
+        progress = Progress(**saved.progress | {"bad_in_a_row": 0})
+        if progress.evaluation_score is not None:  # the target may be another one now
+            progress.evaluated(progress.evaluation_score, progress.target_reached, self._config.target_score)
+        return progress, notes
 
     def _load(self, notes: list[str]) -> Checkpoint | None:
         if self._world.rank != 0:

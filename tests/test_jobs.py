@@ -43,6 +43,24 @@ def test_a_job_leaves_its_results(tmp_path: Path, ranks: int) -> None:
     assert "game: pong" in (tmp_path / "config.yaml").read_text(encoding="utf-8")
 
 
+def test_a_finished_run_is_left_as_it_is(tmp_path: Path) -> None:
+    assert jobs.train(2, tmp_path, "--train.total_steps=160").code == 0
+    before = (tmp_path / "summary.json").read_bytes()
+    again = jobs.train(2, tmp_path, "--train.total_steps=160")
+    assert again.code == 0, again.output
+    assert "nothing to do" in again.output
+    assert (tmp_path / "summary.json").read_bytes() == before
+
+
+def test_the_target_ends_training(tmp_path: Path) -> None:
+    """Every game of Pong ends with -21 or more; a few early ones are enough to tell."""
+    options = ("--evaluate.games=2", "--evaluate.every_updates=10", "--train.target_score=-21")
+    assert jobs.train(2, tmp_path, *options, "--evaluate.max_frames=400").code == 0
+    summary = jobs.summary(tmp_path)
+    assert (summary["updates"], summary["target_reached"]) == (10, True)
+    assert "nothing to do" in jobs.train(2, tmp_path, *options).output
+
+
 def test_async_and_the_paper_preset_run(tmp_path: Path) -> None:
     options = ("--preset=paper", "--env.n_sim=2", "--model.hidden=16", "--train.batch_size=7", "--train.total_steps=42")
     result = jobs.run(2, "-m", "dba3c.train", *options, "--evaluate.games=0", f"--run-dir={tmp_path}")
