@@ -128,3 +128,4 @@ class PaperEnv:
     def close(self) -> None:
         for game in self._games:
             game.close()
+        self._games.clear()  # ale-py complains at exit about emulators that are still held

@@ -66,6 +66,7 @@ def test_async_and_the_paper_preset_run(tmp_path: Path) -> None:
     result = jobs.run(2, "-m", "dba3c.train", *options, "--evaluate.games=0", f"--run-dir={tmp_path}")
     assert result.code == 0, result.output
     assert jobs.summary(tmp_path)["steps"] == 42
+    assert "leak" not in result.output
 
 
 def test_same_seed_same_weights(tmp_path: Path) -> None:
