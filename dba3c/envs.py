@@ -71,6 +71,7 @@ class DeepMindEnv:
 
     def close(self) -> None:
         self._env.close()
+        del self._env  # ale-py complains at exit about emulators that are still held
 
 
 class PaperEnv:
@@ -128,4 +129,4 @@ class PaperEnv:
     def close(self) -> None:
         for game in self._games:
             game.close()
-        self._games.clear()  # ale-py complains at exit about emulators that are still held
+        self._games.clear()  # as above

@@ -76,6 +76,7 @@ class Run:
         if self._progress.target_reached or self._progress.steps >= steps:
             self._metrics.say(f"nothing to do: {self._last_words(launch.EXIT_OK)}")
             self._metrics.close(None)
+            self._player.close()
             return launch.EXIT_OK
         self._player.restart(self._progress.updates)
         self._pace.resume()

@@ -32,6 +32,7 @@ def test_a_job_leaves_its_results(tmp_path: Path, ranks: int) -> None:
     result = jobs.train(ranks, tmp_path, "--train.total_steps=480", "--train.log_every_seconds=0.2", *evaluation)
     assert result.code == 0, result.output
     summary = jobs.summary(tmp_path)
+    assert "leak" not in result.output
     assert summary.keys() >= SUMMARY
     assert summary["steps"] == 480
     assert summary["ranks"] == max(ranks, 1)
