@@ -26,7 +26,6 @@ class Display:
 
     def __init__(self, config: Config, hosts: list[str], terminal: TextIO | None) -> None:
         self._config, self._hosts = config, hosts
-        self._frames_per_step = 4 if config.env.profile == "deepmind" else 3
         self._title = f"{config.env.game} · {len(hosts)} rank{'s' * (len(hosts) > 1)} × {config.env.n_sim} games"
         self._console = Console(file=terminal or sys.stderr, width=columns(terminal), highlight=False)
         self._live = Live(console=self._console, auto_refresh=False) if terminal else None
@@ -83,7 +82,7 @@ class Display:
 
     def _pace(self, figures: dict[str, Any]) -> str:
         pace = figures["steps_per_second"]  # every step is learned from once, so data points/s are the same
-        return f"{pace:,.0f} steps/s = data points/s · {pace * self._frames_per_step:,.0f} frames/s"
+        return f"{pace:,.0f} steps/s = data points/s · {pace * self._config.frames_per_step:,.0f} frames/s"
 
     def _scores(self, figures: dict[str, Any], progress: Progress) -> str:
         online, evaluation = (score(value) for value in (figures["online_score"], progress.evaluation_score))

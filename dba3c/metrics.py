@@ -104,7 +104,7 @@ class RunMetrics:
     def __init__(
         self, run_dir: Path, config: Config, progress: Progress, hosts: list[str], terminal: TextIO | None
     ) -> None:
-        self._run_dir, self._frames_per_step = run_dir, 4 if config.env.profile == "deepmind" else 3
+        self._run_dir, self._frames_per_step = run_dir, config.frames_per_step
         self._interval = config.train.log_every_seconds
         self._row, self._glance = Window(), Window()
         self._online = OnlineScore()

@@ -136,6 +136,8 @@ class Run:
 
     def _last_words(self, code: int) -> str:
         where = f"after {self._progress.updates:,} updates, {self._progress.steps:,} steps"
+        if code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games:
+            return f"stopped {where}; the same command goes on from the last regular save in {self._run_dir}"
         if code == launch.EXIT_STOPPED:
             return f"stopped {where}; saved in {self._run_dir}, the same command goes on from there"
         if code == launch.EXIT_NOT_FINITE:

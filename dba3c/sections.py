@@ -125,6 +125,11 @@ class Config(Section):
         return self.env.n_sim * self.actor.n_steps if size == "auto" else size
 
     @property
+    def frames_per_step(self) -> int:
+        """Emulator frames of one decision; the paper profile's random skip of 2-4 has this mean."""
+        return 4 if self.env.profile == "deepmind" else 3
+
+    @property
     def target_score(self) -> float | None:
         """Evaluation score that ends training, if any."""
         target = self.train.target_score
