@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.algorithms.a3c import A3C
+from dba3c.graph import compiled
 from dba3c.models import Network
 from dba3c.types import Array, Batch, Gradient, Prediction
 
@@ -25,9 +26,9 @@ class Agent:
         self._network, self._algorithm, self._tensor_clip = network, algorithm, tensor_clip
         observations = tf.TensorSpec((None, *observation_shape), tf.uint8)
         vector, indices = tf.TensorSpec((None,), tf.float32), tf.TensorSpec((None,), tf.int32)
-        self._act = tf.function(self._act_graph, input_signature=[observations, vector])
-        self._greedy = tf.function(self._greedy_graph, input_signature=[observations])
-        self._gradient = tf.function(self._gradient_graph, input_signature=[observations, indices, vector])
+        self._act = compiled(self._act_graph, observations, vector)
+        self._greedy = compiled(self._greedy_graph, observations)
+        self._gradient = compiled(self._gradient_graph, observations, indices, vector)
 
     def act(self, observations: Array, noise: Array) -> Prediction:
         actions, log_probabilities, values = self._act(observations, noise)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from dba3c.bench import parts, peers, pipeline, ranks
 from dba3c.checkpoint import write_atomically
 from dba3c.cli import Parser
 
-CONSOLE = Console()
+CONSOLE = Console() if sys.stdout.isatty() else Console(width=140)  # a log file has no edge to wrap at
 
 
 def parser() -> Parser:
@@ -124,7 +125,7 @@ def run_pipeline(options: Namespace) -> dict[str, Any]:
 
 def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
     names = [name for name in rows[0]["shares"] if any(row["shares"][name] >= 0.005 for row in rows)]
-    table = Table("ranks × player", "steps/s", "spread", "× first", "of bound", *names, title=f"training {game}")
+    table = Table("layout", "steps/s", "spread", "× first", "of bound", *names, title=f"training {game}")
     for row in rows:
         shares = [f"{row['shares'][name]:.0%}" for name in names]
         ratio = row["steps_per_second"] / rows[0]["steps_per_second"]
@@ -136,7 +137,7 @@ def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
 
 def run_peers(options: Namespace) -> dict[str, Any]:
     """Our trainer and each peer in turn, and the ratio of their medians."""
-    ours = pipeline.Layout(ranks.cores(), 1, "lockstep", 32)  # the fastest of `pipeline`; peers choose theirs, too
+    ours = pipeline.Layout(ranks.cores(), 1, "lockstep", 32)  # segments of 5 steps, as the peers have; they choose n_sim, too
     paces: dict[str, list[float]] = {name: [] for name in ("dba3c", *(peer.name for peer in peers.PEERS))}
     with progress_bar() as bar:
         task = bar.add_task("installing the peers", total=len(peers.PEERS) + options.repeats * len(paces))

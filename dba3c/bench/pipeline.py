@@ -42,9 +42,8 @@ class Layout(NamedTuple):
 
 def layouts(cores: int) -> list[Layout]:
     """One rank on one core, then one rank per core, then one rank on all cores."""
-    one_core = [Layout(1, 1, "lockstep", 32), Layout(1, 1, "lockstep", 16)]
-    per_core = [Layout(cores, 1, "lockstep", 32), Layout(cores, 1, "lockstep", 16), Layout(cores, 1, "async", 16)]
-    return [*one_core, *per_core, Layout(1, cores, "lockstep", 16 * cores)]
+    per_core = [Layout(cores, 1, "lockstep", 32, 20), Layout(cores, 1, "lockstep", 16), Layout(cores, 1, "async", 16)]
+    return [Layout(1, 1, "lockstep", 32, 20), *per_core, Layout(1, cores, "lockstep", 32 * cores, 20)]
 
 
 def measure(layout: Layout, game: str, preset: str, steps: int) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class AllReduce:
         if self._buffer.size != length:
             self._buffer = np.empty(length, np.float32)
         vector, tail = np.split(self._buffer, [gradient.mean.size])
-        vector[:] = gradient.mean * np.float32(samples) if finite else 0.0
+        np.multiply(gradient.mean if finite else 0.0, np.float32(samples), out=vector)
         tail[:] = 0.0
         tail[: len(HEADER)] = samples, not finite, stop
         tail[len(HEADER) : len(HEADER) + len(sums)] = sums
