@@ -25,6 +25,11 @@ def test_the_bound_is_cores_over_the_sum_of_the_parts() -> None:
     assert pipeline.bound(Layout(1, 4, "lockstep", 16), MEASURED) == pytest.approx(4e6 / 750)
 
 
+def test_layouts_that_give_a_core_the_same_work_share_their_parts() -> None:
+    assert Layout(2, 1, "lockstep", 32, 20).sizes == Layout(1, 2, "lockstep", 64, 20).sizes
+    assert Layout(2, 1, "lockstep", 32, 20).sizes != Layout(2, 1, "lockstep", 16, 20).sizes
+
+
 def test_operations_of_the_nips_network() -> None:
     """By hand: 20·20·16·8·8·4, 9·9·32·4·4·16, 2592·128, 128·5; backward twice that, less the first layer's input."""
     layers = [1_638_400, 663_552, 331_776, 640]
@@ -57,8 +62,8 @@ def test_ratio_is_of_medians() -> None:
 def test_a_real_measurement_fills_a_row() -> None:
     layout = Layout(2, 1, "lockstep", 2)
     summary = pipeline.measure(layout, "pong", "fast", steps=400)
-    row = pipeline.row(layout, [summary, summary], limit=2 * summary["steps_per_second"])
-    assert row["fraction_of_bound"] == pytest.approx(0.5)
+    row = pipeline.row(layout, [summary, summary], [MEASURED, MEASURED])
+    assert row["fraction_of_bound"] == pytest.approx(summary["steps_per_second"] / pipeline.bound(layout, MEASURED))
     assert row["shares"]["env"] > 0.05
     assert sum(row["shares"].values()) == pytest.approx(1.0)
 

@@ -18,6 +18,7 @@ from dba3c.bench import parts, peers, pipeline, ranks
 from dba3c.checkpoint import write_atomically
 from dba3c.cli import Parser
 
+TORSOS = {"fast": "nips", "paper": "ba3c"}  # of the presets
 CONSOLE = Console() if sys.stdout.isatty() else Console(width=140)  # a log file has no edge to wrap at
 
 
@@ -97,30 +98,27 @@ def show_parts(rows: list[dict[str, Any]]) -> None:
 
 
 def run_pipeline(options: Namespace) -> dict[str, Any]:
-    """Layouts in turn, so that a noisy minute hits them all; the parts are measured before and after each round."""
-    torso = {"fast": "nips", "paper": "ba3c"}[options.preset]
+    """Layouts in turn, each round after its parts alone, so that a noisy minute hits them all."""
     layouts = pipeline.layouts(ranks.cores())
+    parts_of: dict[tuple[str, ...], list[dict[str, Any]]] = {layout.sizes: [] for layout in layouts}
     summaries: dict[pipeline.Layout, list[dict[str, Any]]] = {layout: [] for layout in layouts}
-    measured: list[dict[str, Any]] = []
     with progress_bar() as bar:
-        task = bar.add_task("the parts alone", total=1 + options.repeats * (1 + len(layouts)))
-        measured.append(parts.measure(torso, options.game, 2.0, ranks.cores()))
-        bar.advance(task)
+        task = bar.add_task("", total=options.repeats * (len(parts_of) + len(layouts)))
         for _ in range(options.repeats):
+            for sizes, measured in parts_of.items():
+                bar.update(task, description=f"the parts alone, {' '.join(sizes)}")
+                measured.append(parts.measure(TORSOS[options.preset], options.game, 2.0, ranks.cores(), sizes))
+                bar.advance(task)
             for layout in layouts:
                 bar.update(task, description=str(layout))
-                steps = int(pipeline.bound(layout, measured[0]) * options.seconds)
+                steps = int(pipeline.bound(layout, parts_of[layout.sizes][0]) * options.seconds)
                 summaries[layout].append(pipeline.measure(layout, options.game, options.preset, steps))
                 bar.advance(task)
-            bar.update(task, description="the parts alone")
-            measured.append(parts.measure(torso, options.game, 2.0, ranks.cores()))
-            bar.advance(task)
-    limits = {layout: statistics.median(pipeline.bound(layout, part) for part in measured) for layout in layouts}
-    rows = [pipeline.row(layout, runs, limits[layout]) for layout, runs in summaries.items()]
+    rows = [pipeline.row(layout, runs, parts_of[layout.sizes]) for layout, runs in summaries.items()]
     show_pipeline(rows, options.game)
     best = max(rows, key=lambda row: row["steps_per_second"])
     keys = ("layout", "steps_per_second", "bound_steps_per_second", "fraction_of_bound")
-    return {"machine": ranks.machine(), "parts": measured, "rows": rows} | {key: best[key] for key in keys}
+    return {"machine": ranks.machine(), "rows": rows} | {key: best[key] for key in keys}
 
 
 def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
@@ -137,7 +135,7 @@ def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
 
 def run_peers(options: Namespace) -> dict[str, Any]:
     """Our trainer and each peer in turn, and the ratio of their medians."""
-    ours = pipeline.Layout(ranks.cores(), 1, "lockstep", 32)  # segments of 5 steps, as the peers have; they choose n_sim, too
+    ours = pipeline.Layout(ranks.cores(), 1, "lockstep", 32)  # segments of 5 steps, as the peers have
     paces: dict[str, list[float]] = {name: [] for name in ("dba3c", *(peer.name for peer in peers.PEERS))}
     with progress_bar() as bar:
         task = bar.add_task("installing the peers", total=len(peers.PEERS) + options.repeats * len(paces))

@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,11 +33,14 @@ class Work(NamedTuple):
     units: int
 
 
-def measure(torso: str, game: str, seconds: float, processes: int) -> dict[str, Any]:
-    """A row of the table: microseconds of each part, per step or per update, and the rates of its arithmetic."""
+def measure(torso: str, game: str, seconds: float, processes: int, sizes: Sequence[str] = ()) -> dict[str, Any]:
+    """A row of the table: microseconds of each part, per step or per update, and the rates of its arithmetic.
+
+    `sizes` are keys of the configuration, key=value, that replace the preset's.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "row.json"
-        ranks.run(processes, "dba3c.bench.parts", [torso, game, str(seconds), str(file)])
+        ranks.run(processes, "dba3c.bench.parts", [torso, game, str(seconds), str(file), *sizes])
         row: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return {"torso": torso, "game": game} | row
 
@@ -56,12 +59,12 @@ def microseconds_per_step(row: dict[str, Any], kind: str, n_steps: int, batch_si
     }
 
 
-def on_rank(world: World, torso: str, game: str, seconds: float, file: Path) -> int:
+def on_rank(world: World, torso: str, game: str, seconds: float, file: Path, sizes: Sequence[str]) -> int:
     """One rank's measurement of all parts; rank 0 writes the means over the ranks."""
     launch.load_tensorflow(world.threads)
     from dba3c import build
 
-    config = configuration.load(PRESETS[torso], [f"env.game={game}", f"model.torso={torso}"])
+    config = configuration.load(PRESETS[torso], [f"env.game={game}", f"model.torso={torso}", *sizes])
     agent = build.agent(config)
     microseconds = {}
     for part, work in works(config, world, agent).items():
@@ -153,5 +156,5 @@ def example_batch(config: Config, shape: tuple[int, int, int], n_actions: int) -
 
 
 if __name__ == "__main__":
-    TORSO, GAME, SECONDS, FILE = sys.argv[1:]
-    sys.exit(launch.job(lambda world: on_rank(world, TORSO, GAME, float(SECONDS), Path(FILE))))
+    TORSO, GAME, SECONDS, FILE, *SIZES = sys.argv[1:]
+    sys.exit(launch.job(lambda world: on_rank(world, TORSO, GAME, float(SECONDS), Path(FILE), SIZES)))

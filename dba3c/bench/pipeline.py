@@ -32,6 +32,11 @@ class Layout(NamedTuple):
         )
 
     @property
+    def sizes(self) -> tuple[str, ...]:
+        """What one core of this layout does, as configuration: layouts that share it share the costs of their parts."""
+        return tuple(f"{key}={value}" for key, value in self._replace(n_sim=self.n_sim // self.threads).keys.items())
+
+    @property
     def arguments(self) -> list[str]:
         return [f"--{key}={value}" for key, value in self.keys.items()]
 
@@ -62,16 +67,18 @@ def bound(layout: Layout, measured: dict[str, Any]) -> float:
     return layout.ranks * layout.threads * 1e6 / sum(costs.values())
 
 
-def row(layout: Layout, summaries: list[dict[str, Any]], limit: float) -> dict[str, Any]:
-    """The repeats of one layout as one row; `limit` is its bound."""
+def row(layout: Layout, summaries: list[dict[str, Any]], measured: list[dict[str, Any]]) -> dict[str, Any]:
+    """The repeats of one layout and of its parts as one row."""
     paces = [summary["steps_per_second"] for summary in summaries]
-    shares = {part: float(np.mean([s["shares"][part] for s in summaries])) for part in summaries[0]["shares"]}
+    shares = {part: float(np.median([s["shares"][part] for s in summaries])) for part in summaries[0]["shares"]}
+    pace, limit = float(np.median(paces)), float(np.median([bound(layout, parts) for parts in measured]))
     return layout._asdict() | {
         "layout": str(layout),
-        "steps_per_second": float(np.median(paces)),
+        "steps_per_second": pace,
         "lowest": min(paces),
         "highest": max(paces),
         "bound_steps_per_second": limit,
-        "fraction_of_bound": float(np.median(paces)) / limit,
+        "fraction_of_bound": pace / limit,
         "shares": shares,
+        "parts": measured,
     }
