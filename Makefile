@@ -2,6 +2,8 @@
 # make test    installs what the tests need and runs them
 # make lint    ruff and mypy
 # make bench   measures the speed of training on this machine
+# make horovod builds Horovod for comm.transport=horovod
+# make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
 
 GAME ?= breakout
 PRESET ?= fast
@@ -21,7 +23,10 @@ EXTRA := $(if $(SITE_MPIRUN),,mpi)
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
-.PHONY: train test lint setup setup-dev bench clean
+HOROVOD := 0.28.1
+SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
+
+.PHONY: train test lint setup setup-dev bench horovod cluster-packages cluster-up cluster-down clean
 
 train: .venv/installed
 	$(MPIRUN) -np $(NP) $(BIN)/python -m dba3c.train --preset $(PRESET) --game $(GAME) --run-dir runs/$(GAME) $(ARGS)
@@ -40,7 +45,7 @@ setup-dev: .venv/installed-dev
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-test: setup-dev
+test: setup-dev cluster-packages
 	$(BIN)/python -m pytest tests $(ARGS)
 
 lint: setup-dev
@@ -50,6 +55,35 @@ lint: setup-dev
 
 bench: setup
 	$(BIN)/python -m dba3c.bench pipeline $(ARGS)
+
+horovod: .venv/horovod
+
+# Horovod is built against the installed TensorFlow. xla_mpi_ops.cc holds only code for GPUs, but wants headers that TensorFlow's
+# wheel does not bring.
+.venv/horovod: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check 'setuptools<81' wheel 'cmake<4' packaging psutil pyyaml cloudpickle cffi
+	rm -rf .venv/src && mkdir .venv/src
+	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: --no-build-isolation \
+	  --dest .venv/src horovod==$(HOROVOD)
+	tar --extract --gzip --file .venv/src/horovod-$(HOROVOD).tar.gz --directory .venv/src
+	sed --in-place '/xla_mpi_ops.cc/d' .venv/src/horovod-$(HOROVOD)/horovod/tensorflow/CMakeLists.txt
+	PATH=$(dir $(MPIRUN)):$(BIN):$$PATH HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1 HOROVOD_WITHOUT_MXNET=1 \
+	  HOROVOD_WITH_MPI=1 HOROVOD_WITHOUT_GLOO=1 \
+	  $(BIN)/pip install --disable-pip-version-check --no-build-isolation .venv/src/horovod-$(HOROVOD)
+	rm -rf .venv/src
+	@touch $@
+
+# The tests on a real Slurm need root and Debian's packages; elsewhere they are skipped and say why.
+cluster-packages:
+	@if [ $$(id -u) = 0 ] && command -v apt-get >/dev/null && ! command -v slurmctld >/dev/null; then \
+	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $(SLURM_PACKAGES) \
+	    >/dev/null || echo "no Slurm packages: the tests on a cluster will be skipped"; fi
+
+cluster-up: setup-dev cluster-packages
+	$(BIN)/python -m tests.cluster.slurm up
+
+cluster-down:
+	$(BIN)/python -m tests.cluster.slurm down
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -24,23 +24,27 @@ class Lockstep:
     def restart(self, update: int) -> None:
         self._start, self._step = update, 0
         self._rollout.clear()
-        self._games = Games(self._env.n_sim)
+        self._games, self._episodes = Games(self._env.n_sim), list[Episode]()
         self._observations = self._env.reset(game_seeds(self._seed, GAMES, update, self._simulators))
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Batch | None]:
         return self
 
-    def __next__(self) -> Batch:
-        episodes: list[Episode] = []
+    def __next__(self) -> Batch | None:
+        version = self._policy.version
         while not self._rollout.full:
+            if self._policy.version != version:  # an update passed us by: play on, with its weights, in a new segment
+                self._rollout.clear()
+                return None
             prediction = self._predict()
             self._rollout.predicted(self._observations, prediction, self._policy.version)
             with self._timings.measure("env"):
                 step = self._env.step(prediction.actions)
             self._rollout.stepped(step)
-            episodes += self._games.count(step)
+            self._episodes += self._games.count(step)
             self._observations = step.observations
             self._step += 1
+        episodes, self._episodes = self._episodes, []
         return self._rollout.finish(self._predict().values, episodes)
 
     def _predict(self) -> Prediction:

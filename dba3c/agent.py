@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import tensorflow as tf
 
 from dba3c.algorithms.a3c import A3C
 from dba3c.graph import compiled
 from dba3c.models import Network
-from dba3c.types import Array, Batch, Gradient, Prediction
+from dba3c.types import Array, Batch, Episode, Gradient, Prediction
 
 
 class Agent:
@@ -18,9 +20,14 @@ class Agent:
     """
 
     def __init__(
-        self, network: Network, algorithm: A3C, observation_shape: tuple[int, int, int], tensor_clip: float | None
+        self,
+        network: Network,
+        algorithm: A3C,
+        observation_shape: tuple[int, int, int],
+        tensor_clip: float | None,
+        seed: int,
     ) -> None:
-        self.version = 0
+        self.version, self._seed = 0, seed
         self.layout, self.multiply_adds = network.layout, network.multiply_adds
         self.weights = tf.Variable(network.initial, name="weights")
         self._network, self._algorithm, self._tensor_clip = network, algorithm, tensor_clip
@@ -28,7 +35,7 @@ class Agent:
         vector, indices = tf.TensorSpec((None,), tf.float32), tf.TensorSpec((None,), tf.int32)
         self._act = compiled(self._act_graph, observations, vector)
         self._greedy = compiled(self._greedy_graph, observations)
-        self._gradient = compiled(self._gradient_graph, observations, indices, vector)
+        self._gradient = compiled(self._gradient_graph, observations, indices, *[vector] * algorithm.vectors)
 
     def act(self, observations: Array, noise: Array) -> Prediction:
         actions, log_probabilities, values = self._act(observations, noise)
@@ -37,17 +44,20 @@ class Agent:
     def greedy(self, observations: Array) -> Array:
         return self._greedy(observations).numpy()  # type: ignore[no-any-return]
 
-    def gradient(self, batch: Batch) -> Gradient:
-        observations = batch.observations.reshape(-1, *batch.observations.shape[2:])
-        mean, figures = self._gradient(observations, *self._algorithm.targets(batch))
-        sums = {name: float(value) * batch.samples for name, value in figures.items()}
-        lag = self.version - batch.versions
-        sums |= {"lag": float(lag.sum()), "episodes": float(len(batch.episodes))}
-        sums |= {
-            "score": sum(e.score for e in batch.episodes),
-            "episode_steps": float(sum(e.steps for e in batch.episodes)),
-        }
-        return Gradient(mean.numpy(), batch.samples, sums, {"max_lag": float(lag.max())})
+    def gradients(self, batch: Batch, advantage_scale: float = 1.0) -> Iterator[Gradient]:
+        """The gradients that the algorithm takes from a batch, each with the weights of its moment."""
+        targets = self._algorithm.targets(batch, advantage_scale)
+        new_steps, episodes = batch.samples, batch.episodes
+        for part in self._algorithm.parts(len(batch.actions), self._seed, self.version):
+            inputs = (flat(array[part]) for array in (batch.observations, *targets))
+            version = self.version
+            mean, figures = self._gradient(*inputs)
+            lag = version - batch.versions[part]
+            sums = {name: float(value) * lag.size for name, value in figures.items()}
+            sums |= {"lag": float(lag.sum())} | episode_sums(episodes)
+            own = {"max_lag": float(lag.max())}
+            yield Gradient(mean.numpy(), lag.size, min(lag.size, new_steps), version, sums, own)
+            new_steps, episodes = max(0, new_steps - lag.size), []
 
     def _act_graph(self, observations: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         logits, values = self._network.forward(self.weights.read_value(), observations)
@@ -58,13 +68,13 @@ class Agent:
         return tf.argmax(logits, axis=1, output_type=tf.int32)
 
     def _gradient_graph(
-        self, observations: tf.Tensor, actions: tf.Tensor, returns: tf.Tensor
+        self, observations: tf.Tensor, actions: tf.Tensor, *targets: tf.Tensor
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         weights = self.weights.read_value()
         with tf.GradientTape() as tape:
             tape.watch(weights)
             logits, values = self._network.forward(weights, observations)
-            loss, figures = self._algorithm.loss(logits, values, actions, returns)
+            loss, figures = self._algorithm.loss(logits, values, actions, *targets)
         gradient = tape.gradient(loss, weights)
         figures["gradient_norm"] = norm = tf.norm(gradient)
         if self._tensor_clip is not None:
@@ -75,3 +85,16 @@ class Agent:
         """Take over another copy's weights."""
         self.weights.assign(np.asarray(weights, np.float32))
         self.version = version
+
+
+def flat(array: Array) -> Array:
+    """[T, B, …] → [T·B, …]"""
+    return array.reshape(-1, *array.shape[2:])
+
+
+def episode_sums(episodes: list[Episode]) -> dict[str, float]:
+    return {
+        "episodes": float(len(episodes)),
+        "score": sum(episode.score for episode in episodes),
+        "episode_steps": float(sum(episode.steps for episode in episodes)),
+    }

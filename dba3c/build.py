@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dba3c import envs, models
 from dba3c.actor import Lockstep
 from dba3c.agent import Agent
 from dba3c.algorithms import ALGORITHMS
 from dba3c.async_actor import Async
-from dba3c.comm import TRANSPORTS
+from dba3c.comm import STRATEGIES, make_transport
+from dba3c.comm.allreduce import Parts
 from dba3c.evaluation import MakeEnv
 from dba3c.optimizers import FlatOptimizer
 from dba3c.sections import Config
-from dba3c.types import Player, Timings, Transport, VectorEnv
+from dba3c.types import Communicator, Optimizer, Player, Progress, Timings, Transport, VectorEnv
 
 
 def agent(config: Config) -> Agent:
@@ -25,7 +28,8 @@ def agent(config: Config) -> Agent:
 def agent_for(config: Config, observation_shape: tuple[int, int, int], n_actions: int) -> Agent:
     network = models.build(config.model.torso, config.model.hidden, observation_shape, n_actions, config.train.seed)
     tensor_clip = config.algorithm.clip_norm if config.algorithm.clip == "tensor" else None
-    return Agent(network, ALGORITHMS[config.algorithm.name](config.algorithm), observation_shape, tensor_clip)
+    algorithm = ALGORITHMS[config.algorithm.name](config.algorithm)
+    return Agent(network, algorithm, observation_shape, tensor_clip, config.train.seed)
 
 
 def optimizer(config: Config, learner: Agent) -> FlatOptimizer:
@@ -49,5 +53,24 @@ def evaluation_env(config: Config, threads: int) -> MakeEnv:
     return lambda n_sim: envs.make(settings, n_sim, threads, config.evaluate.max_frames)
 
 
+def communicator(
+    config: Config,
+    among: Transport,
+    learner: Agent,
+    rule: Optimizer,
+    timings: Timings,
+    progress: Progress,
+    everyone: Callable[[int], bool] = lambda _: False,
+) -> Communicator:
+    """Updates of `learner` from all ranks; none is left behind by the update after one for which `everyone` is true."""
+
+    def applied(number: int) -> None:
+        learner.version = number
+
+    total = config.train.total_steps
+    parts = Parts(among, rule, timings, progress, total, applied, everyone)
+    return STRATEGIES[config.comm.strategy](config.comm, parts)
+
+
 def transport(config: Config, world_comm: object) -> Transport:
-    return TRANSPORTS[config.comm.transport](world_comm)
+    return make_transport(config.comm.transport, world_comm)

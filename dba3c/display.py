@@ -81,8 +81,9 @@ class Display:
         return min(1.0, progress.steps / self._config.train.total_steps)
 
     def _pace(self, figures: dict[str, Any]) -> str:
-        pace = figures["steps_per_second"]  # every step is learned from once, so data points/s are the same
-        return f"{pace:,.0f} steps/s = data points/s · {pace * self._config.frames_per_step:,.0f} frames/s"
+        steps, points = figures["steps_per_second"], figures["points_per_second"]
+        frames = steps * self._config.frames_per_step
+        return f"{steps:,.0f} steps/s · {points:,.0f} data points/s · {frames:,.0f} frames/s"
 
     def _scores(self, figures: dict[str, Any], progress: Progress) -> str:
         online, evaluation = (score(value) for value in (figures["online_score"], progress.evaluation_score))
@@ -94,7 +95,8 @@ class Display:
 
     def _slowest(self, figures: dict[str, Any]) -> str:
         rank = figures["slowest_rank"]
-        return f"slowest rank {rank} ({self._hosts[rank]}), waiting {figures['wait_share']:.0%}"
+        dropped = f" · {figures['dropped']} gradients dropped" if figures["dropped"] else ""
+        return f"slowest rank {rank} ({self._hosts[rank]}), waiting {figures['wait_share']:.0%}{dropped}"
 
 
 def columns(terminal: TextIO | None) -> int | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 import ale_py
 import cv2
 import numpy as np
@@ -25,6 +28,10 @@ def resolve_game(name: str, field: str) -> str:
         near = suggest(plain, games) or f"; {len(games)} games are known, among them breakout, pong, space_invaders"
         raise ConfigError(f"{field}={name!r}: no such game in ale-py{near}")
     return str(games[plain])
+
+
+def rom_checksum(game: str) -> str:
+    return hashlib.sha256(Path(roms.get_rom_path(game)).read_bytes()).hexdigest()[:16]
 
 
 def make(config: Env, n_sim: int, threads: int, max_frames: int | None = None) -> VectorEnv:

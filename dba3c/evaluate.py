@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from dba3c import checkpoint, launch
 from dba3c.checkpoint import Checkpoint
 from dba3c.cli import Parser
+from dba3c.comm.mpi import MpiTransport
 from dba3c.config import ConfigError
 from dba3c.evaluation import Evaluation, evaluate
 from dba3c.launch import World
@@ -85,7 +86,7 @@ def play(world: World, saved: Checkpoint) -> Evaluation:
     config = saved.config
     agent = build.agent(config)
     agent.load(saved.weights, saved.progress["updates"])
-    make_env, transport = build.evaluation_env(config, world.threads), build.transport(config, world.comm)
+    make_env, transport = build.evaluation_env(config, world.threads), MpiTransport(world.comm)
     console = Console(file=launch.terminal() or sys.stderr, quiet=world.rank != 0)
     with Progress("greedy games", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task("", total=len(range(world.rank, config.evaluate.games, world.size)))

@@ -12,10 +12,11 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeVar, cast
 
+from dba3c import cores
 from dba3c.config import ConfigError
+from dba3c.cores import Place
 
 T = TypeVar("T")
 
@@ -42,9 +43,18 @@ class World(NamedTuple):
     size: int
     host: str
     threads: int  # that this rank may keep busy
-    cores: int  # of the whole job
-    hosts: list[str]  # of every rank
+    places: list[Place]  # of every rank
     started: float  # time.monotonic()
+
+    @property
+    def hosts(self) -> list[str]:
+        """Of every rank."""
+        return [place.host for place in self.places]
+
+    @property
+    def cores(self) -> int:
+        """Of the whole job."""
+        return len({(place.host, core) for place in self.places for core in place.cores})
 
 
 def start() -> World:
@@ -60,18 +70,13 @@ def start() -> World:
     comm = MPI.COMM_WORLD
     refuse_singletons(comm.size)
     host = socket.gethostname()
-    places = comm.allgather((host, physical_cores(os.sched_getaffinity(0)), cpu_quota()))
-    cores = {(name, core) for name, mask, _ in places for core in mask}
-    return World(
-        comm,
-        comm.rank,
-        comm.size,
-        host,
-        threads_of(comm.rank, places),
-        len(cores),
-        [place[0] for place in places],
-        started,
-    )
+    places = comm.allgather(cores.place(host))
+    return World(comm, comm.rank, comm.size, host, cores.threads_of(comm.rank, places), places, started)
+
+
+def launched() -> bool:
+    """Some launcher started this process as one of its tasks."""
+    return any(name in os.environ for name in TASK_COUNTS)
 
 
 def refuse_singletons(size: int) -> None:
@@ -82,34 +87,6 @@ def refuse_singletons(size: int) -> None:
             if all(os.environ.get(number, "0") == "0" for number in TASK_NUMBERS):
                 print(SINGLETONS.format(name=name, tasks=tasks), file=sys.stderr, flush=True)
             raise SystemExit(EXIT_BAD_INPUT)
-
-
-def threads_of(rank: int, places: list[tuple[str, list[int], float]]) -> int:
-    """Cores that `rank` may use, shared fairly with the ranks of its host that may use the same ones."""
-    host, mask, quota = places[rank]
-    sharing = [set(other) & set(mask) for name, other, _ in places if name == host]
-    share = sum(1 / sum(core in other for other in sharing) for core in mask)
-    ranks_on_host = sum(name == host for name, _, _ in places)
-    return max(1, int(min(share + 1e-9, quota / ranks_on_host)))
-
-
-def physical_cores(cpus: set[int], sysfs: Path = Path("/sys/devices/system/cpu")) -> list[int]:
-    """One processor of each core: two hardware threads of a core are no faster than one at what we do."""
-    cores: dict[str, int] = {}
-    for cpu in sorted(cpus):
-        siblings = sysfs / f"cpu{cpu}" / "topology" / "thread_siblings_list"
-        name = siblings.read_text(encoding="ascii").strip() if siblings.exists() else str(cpu)
-        cores.setdefault(name, cpu)
-    return list(cores.values())
-
-
-def cpu_quota(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
-    """Cores that the container's cgroup grants; infinite where nothing is said."""
-    try:
-        quota, period = path.read_text().split()[:2]
-        return float("inf") if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return float("inf")
 
 
 def load_tensorflow(threads: int) -> None:

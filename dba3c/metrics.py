@@ -19,12 +19,14 @@ from dba3c.sections import Config
 from dba3c.types import PARTS, Progress, Update
 
 ONLINE_GAMES = 100  # newest finished games, of all ranks, that the online score is the mean of
+LATE_TOO_OFTEN = 0.5  # share of updates
 REFRESH_SECONDS = 1.0  # of the live display
+SHORTEST_GLANCE = 3.0  # seconds that it sums up at least: an algorithm may play and learn in turn for some seconds
 
 COLUMNS = (
-    "seconds", "updates", "steps", "frames", "steps_per_second", "online_score", "online_game_steps",
-    "evaluation_score", "evaluation_games", "policy_loss", "value_loss", "entropy", "gradient_norm", "lag", "max_lag",
-    "skipped", "slowest_rank", "memory_mb",
+    "seconds", "updates", "steps", "frames", "steps_per_second", "points_per_second", "online_score",
+    "online_game_steps", "evaluation_score", "evaluation_games", "policy_loss", "value_loss", "entropy",
+    "gradient_norm", "lag", "max_lag", "skipped", "dropped", "slowest_rank", "memory_mb",
     *(f"{part}_share" for part in PARTS),
 )  # fmt: skip
 
@@ -50,9 +52,10 @@ class Window:
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
-        self.samples = 0
+        self.samples = self.steps = 0
         self.sums: dict[str, float] = {}
         self.compute_seconds: Any = 0.0  # [ranks]
+        self.updates, self.late = 0, np.zeros(1)  # late: updates that went ahead without each rank
         self.max_lag = 0.0
 
     @property
@@ -61,9 +64,12 @@ class Window:
 
     def add(self, update: Update) -> None:
         self.samples += update.samples
+        self.steps += update.steps
         for name, value in update.sums.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
         self.compute_seconds = self.compute_seconds + update.by_rank["compute_seconds"]
+        self.updates += 1
+        self.late = self.late + update.by_rank.get("late", 0.0)
         self.max_lag = max(self.max_lag, float(update.by_rank["max_lag"].max()))
 
     def shares(self) -> dict[str, float]:
@@ -75,7 +81,8 @@ class Window:
     def figures(self) -> dict[str, float]:
         per_sample = ("policy_loss", "value_loss", "entropy", "gradient_norm", "lag")
         means = {name: self.sums.get(name, 0.0) / max(self.samples, 1) for name in per_sample}
-        rest = {"steps_per_second": self.samples / self.age, "max_lag": self.max_lag}
+        paces = {"steps_per_second": self.steps / self.age, "points_per_second": self.samples / self.age}
+        rest = paces | {"max_lag": self.max_lag, "dropped": int(self.late.sum())}
         return means | rest | self.shares() | {"slowest_rank": int(np.argmax(self.compute_seconds))}
 
 
@@ -104,38 +111,47 @@ class RunMetrics:
     def __init__(
         self, run_dir: Path, config: Config, progress: Progress, hosts: list[str], terminal: TextIO | None
     ) -> None:
-        self._run_dir, self._frames_per_step = run_dir, config.frames_per_step
+        self._run_dir, self._frames_per_step, self._hosts = run_dir, config.frames_per_step, hosts
         self._interval = config.train.log_every_seconds
-        self._row, self._glance = Window(), Window()
+        self._row, self._shown = Window(), time.perf_counter()
+        self._glance: dict[str, float] = {}  # what the display shows
         self._online = OnlineScore()
         self._display = Display(config, hosts, terminal)
         self._csv = open_csv(run_dir / "metrics.csv", progress.updates)
         self._tensorboard = tf.summary.create_file_writer(str(run_dir))
 
     def update(self, update: Update, progress: Progress) -> None:
-        for part in (self._row, self._glance, self._online):
-            part.add(update)
+        self._row.add(update)
+        self._online.add(update)
         if self._row.age >= self._interval:
             self._write(progress, {})
-        if self._glance.age >= REFRESH_SECONDS:
-            self._display.show(self._glance.figures() | self._online.figures(), progress)
-            self._glance = Window()
+        if time.perf_counter() - self._shown >= REFRESH_SECONDS:
+            if self._row.age >= SHORTEST_GLANCE or not self._glance:
+                self._glance = self._row.figures()
+            self._display.show(self._glance | self._online.figures(), progress)
+            self._shown = time.perf_counter()
 
     def evaluated(self, games: int, progress: Progress) -> None:
         self._write(progress, {"evaluation_score": progress.evaluation_score, "evaluation_games": games})
-        self._glance = Window()
 
     def _write(self, progress: Progress, more: dict[str, float | None]) -> None:
         figures: dict[str, Any] = self._row.figures() | self._online.figures() | more
         counts = {"seconds": round(progress.seconds, 3), "updates": progress.updates, "steps": progress.steps}
         figures |= counts | {"skipped": progress.skipped, "frames": progress.steps * self._frames_per_step}
         figures["memory_mb"] = resident_mb()
+        self._name_latecomers()
         self._row = Window()
         self._csv.writerow([tidy(figures.get(name)) for name in COLUMNS])
         with self._tensorboard.as_default():
             for name in COLUMNS:
                 if figures.get(name) is not None:
                     tf.summary.scalar(name, figures[name], step=progress.steps)
+
+    def _name_latecomers(self) -> None:
+        """Ranks that were late in most updates of this row: something is wrong with them."""
+        for rank in np.flatnonzero(self._row.late > LATE_TOO_OFTEN * self._row.updates):
+            share = self._row.late[rank] / self._row.updates
+            self.say(f"rank {rank} on {self._hosts[rank]} late in {share:.0%} of {self._row.updates} updates")
 
     def say(self, text: str) -> None:
         self._display.say(text)

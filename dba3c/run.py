@@ -9,48 +9,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dba3c import build, checkpoint, launch
+from dba3c import build, checkpoint, debug, handshake, launch
 from dba3c.checkpoint import Checkpoint
-from dba3c.comm import STRATEGIES
 from dba3c.evaluation import evaluate
 from dba3c.flat import weight_hash
 from dba3c.launch import StopSignal, World
 from dba3c.metrics import Metrics, NullMetrics, RunMetrics
+from dba3c.pace import Pace
 from dba3c.sections import Config
 from dba3c.trainer import check_weights, train
-from dba3c.types import PARTS, Progress, Timings, Update
-
-
-class Pace:
-    """Steps and seconds of training proper: from the end of the first update, without evaluation and saving."""
-
-    def __init__(self) -> None:
-        self.startup_seconds: float | None = None
-        self.steps = 0
-        self.seconds = 0.0
-        self._parts = dict.fromkeys(PARTS, 0.0)
-        self._resumed = time.monotonic()
-
-    def count(self, update: Update, started: float) -> None:
-        now = time.monotonic()
-        if self.startup_seconds is None:
-            self.startup_seconds = now - started  # the first update compiles
-        else:
-            self.steps += update.samples
-            self.seconds += now - self._resumed
-            self._parts = {part: spent + update.sums[f"{part}_seconds"] for part, spent in self._parts.items()}
-
-    def figures(self, ranks: int) -> dict[str, Any]:
-        rank_seconds = max(self.seconds * ranks, 1e-9)
-        shares = {part: spent / rank_seconds for part, spent in self._parts.items()}
-        return {
-            "startup_seconds": self.startup_seconds,
-            "steps_per_second": self.steps / self.seconds if self.seconds else None,
-            "shares": shares | {"other": 1 - sum(shares.values())},
-        }
-
-    def resume(self) -> None:
-        self._resumed = time.monotonic()
+from dba3c.types import Progress, Update
 
 
 class Run:
@@ -58,13 +26,15 @@ class Run:
 
     def __init__(self, world: World, config: Config, run_dir: Path) -> None:
         self._world, self._config, self._run_dir = world, config, run_dir
-        self._timings, self._pace, self._saving = Timings(), Pace(), threading.Lock()
+        self._timings, self._pace = debug.timings(config.debug, world.rank), Pace()
+        self._saving = threading.Lock()
         self._transport = build.transport(config, world.comm)
         self._agent = build.agent(config)
         self._optimizer = build.optimizer(config, self._agent)
         self._progress, notes = self._resume()
-        strategy = STRATEGIES[config.comm.strategy]
-        self._communicator = strategy(self._transport, self._optimizer, self._timings, self._progress.updates)
+        self._communicator = build.communicator(
+            config, self._transport, self._agent, self._optimizer, self._timings, self._progress, self._together
+        )
         self._player = build.player(config, self._agent, world.rank, world.threads, self._timings)
         self._metrics = self._make_metrics(notes)
         self._seconds_before, self._evaluated_at = self._progress.seconds, -1
@@ -111,6 +81,18 @@ class Run:
                 self._player.restart(number)
         return launch.EXIT_OK
 
+    def _together(self, number: int) -> bool:
+        """After update `number` the ranks, or rank 0, do something with its weights."""
+        config = self._config
+        return any(
+            due(every, number)
+            for every in (
+                config.comm.check_every_updates,
+                config.evaluate.every_updates,
+                config.checkpoint.every_updates,
+            )
+        )
+
     def _target_reached(self) -> bool:
         return self._evaluated_at == self._progress.updates and self._progress.target_reached
 
@@ -127,6 +109,8 @@ class Run:
         """Final evaluation, save and summary."""
         if code == launch.EXIT_OK and self._config.evaluate.games and self._evaluated_at != self._progress.updates:
             self._evaluate()
+        self._communicator.close()
+        check_weights(self._agent, self._transport, self._progress.updates)
         kept_exact = code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games
         if not kept_exact:  # games restart at regular saves only, or the resumed run would differ from an unbroken one
             self._save()
@@ -200,7 +184,7 @@ class Run:
             return NullMetrics()
         checkpoint.write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
         metrics = RunMetrics(self._run_dir, self._config, self._progress, self._world.hosts, launch.terminal())
-        for note in notes:
+        for note in handshake.layout(self._world.places, self._config.env.n_sim) + notes:
             metrics.say(note)
         return metrics
 

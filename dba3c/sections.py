@@ -54,12 +54,16 @@ class Actor(Section):
 
 
 class Algorithm(Section):
-    name: Literal["a3c"]
+    name: Literal["a3c", "ppo"]
     gamma: Annotated[float, Field(ge=0, le=1), Number]
     entropy: Weight
     value: Weight
     clip: Literal["none", "tensor", "global"]
     clip_norm: Positive
+    gae_lambda: Annotated[float, Field(ge=0, le=1), Number]
+    passes: Count
+    minibatches: Count
+    ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
 
 
 class Optimizer(Section):
@@ -74,8 +78,9 @@ class Optimizer(Section):
 
 
 class Comm(Section):
-    strategy: Literal["allreduce"]
-    transport: Literal["mpi"]
+    strategy: Literal["allreduce", "backup"]
+    n_backup: CountOrNever
+    transport: Literal["mpi", "horovod"]
     check_every_updates: CountOrNever
 
 
@@ -106,6 +111,14 @@ class Checkpoint(Section):
     restart_games: bool
 
 
+Slowdown = Annotated[str, Field(pattern=r"^(none|[0-9]+(\.[0-9]+)?:[0-9]+(\.[0-9]+)?)$")]
+
+
+class Debug(Section):
+    slow_rank: Slowdown
+    delays: Slowdown
+
+
 class Config(Section):
     env: Env
     model: Model
@@ -116,6 +129,7 @@ class Config(Section):
     train: Train
     evaluate: Evaluate
     checkpoint: Checkpoint
+    debug: Debug
     targets: dict[str, Score]
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from dba3c.types import Array
 
-GAMES, ACTIONS, EVALUATION, WEIGHTS = 1, 2, 3, 4  # what a number is drawn for
+GAMES, ACTIONS, EVALUATION, WEIGHTS, ORDER = 1, 2, 3, 4, 5  # what a number is drawn for
 
 
 def mix(x: Array) -> Array:
@@ -42,3 +42,8 @@ def action_noise(seed: int, update: int, simulators: Array, step: int | Array) -
     """Uniform float32 in [0, 1): one for each simulator's step since the games started after `update`."""
     bits = draw(seed, ACTIONS, update, simulators, step) >> np.uint64(40)
     return bits.astype(np.float32) * np.float32(2**-24)
+
+
+def time_order(seed: int, update: int, number: int, steps: int) -> Array:
+    """The order in which the `number`th pass over the rollout that follows `update` takes its time steps."""
+    return np.argsort(draw(seed, ORDER, update, number, np.arange(steps)))

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Protocol
+from typing import cast
 
 from dba3c.agent import Agent
 from dba3c.flat import weight_hash
-from dba3c.types import Communicator, Player, Progress, Timings, Transport, Update
+from dba3c.types import Communicator, Gradient, Player, Progress, SupportsBool, Timings, Transport, Update
 
 
 class TrainingError(Exception):
     """Training cannot go on; the message says why."""
-
-
-class SupportsBool(Protocol):
-    def __bool__(self) -> bool: ...
 
 
 def train(
@@ -31,15 +27,26 @@ def train(
     """Learn until `total_steps` or until some rank is asked to stop."""
     while progress.steps < total_steps:
         batch = next(player)
+        gradients = agent.gradients(batch, progress.advantage_scale) if batch is not None else iter((None,))
+        for gradient in timed(gradients, timings):
+            if gradient is not None:
+                gradient.sums.update(timings.drain())
+            for update in communicator.update(gradient, stop):
+                progress.count(update)
+                yield update
+                if update.stop or progress.steps >= total_steps:
+                    return
+
+
+def timed(gradients: Iterator[Gradient | None], timings: Timings) -> Iterator[Gradient | None]:
+    """The same gradients, and the time that they take."""
+    end = object()
+    while True:
         with timings.measure("gradient"):
-            gradient = agent.gradient(batch)
-        gradient.sums.update(timings.drain())
-        update = communicator.update(gradient, progress.steps / total_steps, bool(stop))
-        progress.count(update)
-        agent.version = progress.updates
-        yield update
-        if update.stop:
+            gradient = next(gradients, end)
+        if gradient is end:
             return
+        yield cast(Gradient | None, gradient)
 
 
 def check_weights(agent: Agent, transport: Transport, update: int) -> None:

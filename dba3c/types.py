@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
 
 
 class Episode(NamedTuple):
@@ -51,6 +52,8 @@ class Gradient(NamedTuple):
 
     mean: Array  # [P] gradient of the mean loss over this rank's samples
     samples: int
+    steps: int  # of play that these samples are the first to learn from
+    version: int  # number of the update whose weights it was computed with
     sums: dict[str, float]  # figures that are added up over the ranks; the same names on each
     own: dict[str, float]  # figures that are kept apart, rank by rank
 
@@ -60,6 +63,7 @@ class Update(NamedTuple):
 
     number: int
     samples: int  # data points of all ranks
+    steps: int  # of play that were learned from for the first time
     applied: bool  # False: a gradient was not finite, the weights were left as they are
     stop: bool  # some rank was asked to stop
     sums: dict[str, float]
@@ -71,19 +75,23 @@ class Progress:
     """How far the training is; saved with every checkpoint."""
 
     updates: int = 0
-    steps: int = 0  # data points of all ranks
+    steps: int = 0  # of play of all ranks
     seconds: float = 0.0  # wall clock, over all runs
     skipped: int = 0  # updates left out because a gradient was not finite
     bad_in_a_row: int = 0
+    advantage_scale: float = 1.0  # what advantages are divided by, where an algorithm wants them of size 1
     evaluation_score: float | None = None  # newest
     best_score: float | None = None  # of all evaluations, probes included
     target_reached: bool = False  # by the newest evaluation
 
     def count(self, update: Update) -> None:
         self.updates = update.number
-        self.steps += update.samples
+        self.steps += update.steps
         self.skipped += not update.applied
         self.bad_in_a_row = 0 if update.applied else self.bad_in_a_row + 1
+        if update.applied and "advantage_square" in update.sums:
+            # Follows the size of the advantages slowly, from the figures of the whole job: no rank has one of its own.
+            self.advantage_scale *= 1 + SCALE_RATE * (update.sums["advantage_square"] / update.samples - 1)
 
     def evaluated(self, score: float, full: bool, target: float | None) -> None:
         """Only a full evaluation can reach the target."""
@@ -122,8 +130,8 @@ class Policy(Protocol):
     def greedy(self, observations: Array) -> Array: ...
 
 
-class Player(Iterator["Batch"], Protocol):
-    """Plays and yields batches, each valid until the next one is asked for."""
+class Player(Iterator["Batch | None"], Protocol):
+    """Plays and yields batches, each valid until the next one is asked for; None if new weights came in between."""
 
     def restart(self, update: int) -> None: ...  # new games, drawn from the seed and this number
     def close(self) -> None: ...
@@ -146,14 +154,18 @@ class Transport(Protocol):
     def sum(self, array: Array) -> None: ...  # in place, over all ranks
     def broadcast(self, value: Any) -> Any: ...  # rank 0's value
     def gather(self, value: Any) -> list[Any]: ...  # all ranks' values, on every rank
+    def twin(self) -> Any: ...  # another one of the same ranks, whose messages do not meet this one's
+
+
+class SupportsBool(Protocol):
+    def __bool__(self) -> bool: ...
 
 
 class Communicator(Protocol):
-    """Joins the ranks' gradients into one update and applies it; `number` counts the updates."""
+    """Joins the ranks' gradients into updates and applies them."""
 
-    number: int
-
-    def update(self, gradient: Gradient, progress: float, stop: bool) -> Update: ...
+    def update(self, gradient: Gradient | None, stop: SupportsBool) -> list[Update]: ...  # those since the last call
+    def close(self) -> None: ...
 
 
 PARTS = ("env", "predict", "play", "gradient", "wait", "apply")  # of a rank's time; play: waiting for an async player

@@ -13,15 +13,14 @@ def break_gradient(first: int, last: int) -> None:
     """NaN in the gradients of the updates from `first` to `last`."""
     from dba3c.agent import Agent
 
-    honest = Agent.gradient
+    honest = Agent.gradients
 
-    def gradient(self: Agent, batch: Any) -> Any:
-        result = honest(self, batch)
-        if first <= self.version + 1 <= last:
-            result = result._replace(mean=result.mean * float("nan"))
-        return result
+    def gradients(self: Agent, batch: Any, advantage_scale: float = 1.0) -> Any:
+        for result in honest(self, batch, advantage_scale):
+            bad = first <= self.version + 1 <= last
+            yield result._replace(mean=result.mean * float("nan")) if bad else result
 
-    Agent.gradient = gradient  # type: ignore[method-assign]
+    Agent.gradients = gradients  # type: ignore[method-assign]
 
 
 def break_env() -> None:

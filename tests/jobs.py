@@ -35,8 +35,12 @@ def command(ranks: int, *words: str) -> list[str]:
 
 
 def start(ranks: int, *words: str, **environment: str) -> subprocess.Popen[str]:
+    return start_words(command(ranks, *words), **environment)
+
+
+def start_words(words: list[str], **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command(ranks, *words),
+        words,
         cwd=ROOT,
         env=os.environ | environment,
         stdout=subprocess.PIPE,
@@ -47,7 +51,11 @@ def start(ranks: int, *words: str, **environment: str) -> subprocess.Popen[str]:
 
 def run(ranks: int, *words: str, seconds: float = 120.0, **environment: str) -> Result:
     """Run to the end; a job that outlives its time is killed and fails the test."""
-    process = start(ranks, *words, **environment)
+    return run_words(command(ranks, *words), seconds, **environment)
+
+
+def run_words(words: list[str], seconds: float = 120.0, **environment: str) -> Result:
+    process = start_words(words, **environment)
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:

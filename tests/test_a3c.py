@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from dba3c.algorithms.a3c import A3C
-from dba3c.sections import Algorithm
 from dba3c.types import Array, Batch
+from tests.helpers import settings
 
 TINY, ENTROPY, VALUE = 1e-6, 0.01, 0.5  # reference-facts, section 3
 BELOW_ONE = np.float32(1 - 2**-24)  # the largest noise there is
@@ -35,7 +35,7 @@ def integers(values: object) -> Array:
 
 
 def algorithm(entropy: float = ENTROPY, value: float = VALUE) -> A3C:
-    return A3C(Algorithm(name="a3c", gamma=0.99, entropy=entropy, value=value, clip="none", clip_norm=0.1))
+    return A3C(settings(f"algorithm.entropy={entropy}", f"algorithm.value={value}").algorithm)
 
 
 def samples(batch: int = 16, n_actions: int = 6, seed: int = 0) -> Samples:
@@ -230,7 +230,7 @@ def test_log_probability_is_that_of_the_action_taken() -> None:
 
 
 def test_targets_are_the_actions_and_returns_step_by_step() -> None:
-    """T = 2, B = 2; the order must be that of the observations laid out as [T·B, …]."""
+    """T = 2, B = 2; they lie as the observations do."""
     batch = Batch(
         observations=np.zeros((2, 2, 1, 1, 1), np.uint8),
         actions=integers([[1, 2], [3, 4]]),
@@ -241,7 +241,7 @@ def test_targets_are_the_actions_and_returns_step_by_step() -> None:
         versions=np.zeros((2, 2), np.int64),
         episodes=[],
     )
-    actions, returns = algorithm().targets(batch)
-    np.testing.assert_array_equal(actions, [1, 2, 3, 4])
-    np.testing.assert_array_equal(returns, [1 + 0.5 * 12, 2, 4 + 0.5 * 16, 8 + 0.5 * 32])
+    actions, returns = algorithm().targets(batch, 1.0)
+    np.testing.assert_array_equal(actions, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(returns, [[1 + 0.5 * 12, 2], [4 + 0.5 * 16, 8 + 0.5 * 32]])
     assert returns.dtype == np.float32

@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from dba3c import launch
-from dba3c.launch import cpu_quota, physical_cores, threads_of
-
-UNLIMITED = float("inf")
+from dba3c.cores import UNLIMITED, Place, cpu_quota, physical_cores, threads_of
 
 
 @pytest.mark.parametrize(
@@ -31,14 +29,29 @@ UNLIMITED = float("inf")
     ],
 )
 def test_cores_are_shared(places: list[tuple[str, list[int], float]], threads: list[int]) -> None:
-    assert [threads_of(rank, places) for rank in range(len(places))] == threads
+    named = [Place(*place) for place in places]
+    assert [threads_of(rank, named) for rank in range(len(places))] == threads
 
 
 @pytest.mark.parametrize(("text", "cores"), [("max 100000", UNLIMITED), ("150000 100000", 1.5), ("", UNLIMITED)])
-def test_quota(tmp_path: Path, text: str, cores: float) -> None:
-    (tmp_path / "cpu.max").write_text(text, encoding="utf-8")
-    assert cpu_quota(tmp_path / "cpu.max") == cores
-    assert cpu_quota(tmp_path / "missing") == UNLIMITED
+def test_quota_of_version_2(tmp_path: Path, text: str, cores: float) -> None:
+    """The job's cgroup lies in the user's, which may grant less."""
+    (tmp_path / "membership").write_text("0::/user/job\n", encoding="ascii")
+    (tmp_path / "user" / "job").mkdir(parents=True)
+    (tmp_path / "user" / "job" / "cpu.max").write_text(text, encoding="ascii")
+    assert cpu_quota(tmp_path / "membership", tmp_path) == cores
+    (tmp_path / "user" / "cpu.max").write_text("100000 100000", encoding="ascii")
+    assert cpu_quota(tmp_path / "membership", tmp_path) == 1.0
+    assert cpu_quota(tmp_path / "missing", tmp_path) == UNLIMITED
+
+
+@pytest.mark.parametrize(("quota", "cores"), [("-1", UNLIMITED), ("250000", 2.5)])
+def test_quota_of_version_1(tmp_path: Path, quota: str, cores: float) -> None:
+    (tmp_path / "membership").write_text("4:memory:/job\n3:cpu,cpuacct:/job\n", encoding="ascii")
+    (tmp_path / "cpu" / "job").mkdir(parents=True)
+    (tmp_path / "cpu" / "job" / "cpu.cfs_quota_us").write_text(f"{quota}\n", encoding="ascii")
+    (tmp_path / "cpu" / "job" / "cpu.cfs_period_us").write_text("100000\n", encoding="ascii")
+    assert cpu_quota(tmp_path / "membership", tmp_path) == cores
 
 
 def test_hardware_threads_of_a_core_count_once(tmp_path: Path) -> None:

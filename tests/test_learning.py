@@ -9,7 +9,6 @@ from dba3c import build
 from dba3c.actor import Lockstep
 from dba3c.agent import Agent
 from dba3c.async_actor import Async, lag_bound
-from dba3c.comm.allreduce import AllReduce
 from dba3c.evaluation import evaluate
 from dba3c.sections import Config
 from dba3c.trainer import train
@@ -39,16 +38,21 @@ def mean_score(updates: list[Update]) -> float:
     return sum(update.sums["score"] for update in updates) / sum(update.sums["episodes"] for update in updates)
 
 
+def learn(config: Config) -> tuple[Agent, list[Update], Progress]:
+    timings, progress = Timings(), Progress()
+    agent = build.agent_for(config, Catch.observation_shape, Catch.n_actions)
+    communicator = build.communicator(config, Loopback(), agent, build.optimizer(config, agent), timings, progress)
+    player = make_player(config, agent, timings)
+    player.restart(0)
+    updates = list(train(player, agent, communicator, progress, config.train.total_steps, False, timings))
+    player.close()
+    return agent, updates, progress
+
+
 @pytest.mark.parametrize("kind", ["lockstep", "async"])
 def test_catch_is_learned(kind: str) -> None:
     config = catch_settings(f"actor.kind={kind}", "actor.group_size=8")
-    timings, progress = Timings(), Progress()
-    agent = build.agent_for(config, Catch.observation_shape, Catch.n_actions)
-    communicator = AllReduce(Loopback(), build.optimizer(config, agent), timings)
-    player = make_player(config, agent, timings)
-    player.restart(0)
-    updates = list(train(player, agent, communicator, progress, STEPS, False, timings))
-    player.close()
+    agent, updates, progress = learn(config)
     score = evaluate(config, agent, Catch, Loopback()).mean
 
     assert progress.steps == STEPS
@@ -58,3 +62,17 @@ def test_catch_is_learned(kind: str) -> None:
     lag = max(float(update.by_rank["max_lag"].max()) for update in updates)
     assert lag == 0 if kind == "lockstep" else 0 < lag <= lag_bound(config)
     assert np.isfinite(agent.weights.numpy()).all()
+
+
+def test_several_passes_learn_catch_from_half_the_steps() -> None:
+    ppo = ("algorithm.name=ppo", "actor.n_steps=32", "algorithm.passes=3", "algorithm.minibatches=4")
+    config = catch_settings(*ppo, "optimizer.beta1=0.9", "optimizer.beta2=0.99", f"train.total_steps={STEPS // 2}")
+    agent, updates, progress = learn(config)
+    assert progress.steps >= STEPS // 2
+    rollout = 16 * 32
+    whole = updates[: len(updates) // 12 * 12]  # the last rollout ends with the steps
+    assert sum(update.samples for update in whole) == 3 * sum(update.steps for update in whole)
+    assert [update.steps for update in updates[:12]] == [rollout // 4] * 4 + [0] * 8
+    assert mean_score(updates[:24]) < -0.4
+    assert evaluate(config, agent, Catch, Loopback()).mean > 0.8
+    assert max(float(update.by_rank["max_lag"].max()) for update in updates) == 11  # the last of 12 updates per rollout

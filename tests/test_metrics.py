@@ -20,7 +20,7 @@ from tests.helpers import settings
 def update(number: int = 1, samples: int = 40, seconds: tuple[float, ...] = (1.0, 2.0), **sums: float) -> Update:
     figures = {"episodes": 0.0, "score": 0.0, "episode_steps": 0.0} | {f"{part}_seconds": 0.0 for part in PARTS} | sums
     by_rank = {"compute_seconds": np.array(seconds), "max_lag": np.array([0.0, float(number)])}
-    return Update(number, samples, True, False, figures, by_rank)
+    return Update(number, samples, samples // 2, True, False, figures, by_rank)
 
 
 def test_window_gives_means_per_data_point_and_names_the_slowest_rank() -> None:
@@ -33,7 +33,8 @@ def test_window_gives_means_per_data_point_and_names_the_slowest_rank() -> None:
     assert figures["lag"] == pytest.approx(0.5)
     assert figures["max_lag"] == 2
     assert figures["slowest_rank"] == 0  # 6 s against 2.5 s
-    assert figures["steps_per_second"] == pytest.approx(10.0, rel=0.01)
+    assert figures["points_per_second"] == pytest.approx(10.0, rel=0.01)
+    assert figures["steps_per_second"] == pytest.approx(5.0, rel=0.01)  # each was learned from twice
 
 
 def test_shares_are_parts_of_all_ranks_time() -> None:

@@ -21,8 +21,11 @@ ALLOWED = {
     "sections": set(),
     "config": {"sections"},
     "seeds": {"types"},
-    "launch": set(),
+    "cores": set(),
+    "handshake": {"cores", "envs"},
+    "launch": {"cores"},
     "envs": set(),
+    "debug": set(),
     "returns": set(),
     "flat": set(),
     "graph": set(),
@@ -38,6 +41,7 @@ ALLOWED = {
     "checkpoint": set(),
     "display": set(),
     "metrics": {"checkpoint", "display"},
+    "pace": set(),
     "trainer": {"agent", "flat", "checkpoint", "metrics"},
 }
 LIBRARIES = {  # heavy or system libraries and the only parts that may import them
@@ -50,7 +54,8 @@ LIBRARIES = {  # heavy or system libraries and the only parts that may import th
     "keras": {"models"},
 }
 WITHOUT_TENSORFLOW = [
-    "__main__", "cli", "config", "envs", "evaluate", "evaluation", "launch", "sections", "seeds", "train", "types",
+    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "handshake", "launch", "sections",
+    "seeds", "train", "types",
 ]  # fmt: skip
 
 

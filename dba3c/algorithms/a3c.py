@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import tensorflow as tf
 
 from dba3c.returns import n_step_returns
@@ -12,6 +14,8 @@ TINY = 1e-6  # inside every logarithm [code of the paper]
 
 
 class A3C:
+    vectors = 1  # inputs of the loss besides the network's outputs and the actions: the returns
+
     def __init__(self, config: Algorithm) -> None:
         self._value_weight = config.value
         self._entropy_weight = config.entropy
@@ -24,15 +28,19 @@ class A3C:
         actions = tf.minimum(tf.reduce_sum(passed, axis=1), logits.shape[1] - 1)  # [B]
         return actions, tf.math.log(tf.gather(policy, actions, batch_dims=1) + TINY)  # [B], [B]
 
-    def targets(self, batch: Batch) -> tuple[Array, Array]:
-        """What the loss needs besides the network's outputs: actions and returns, [T·B] each."""
-        returns = n_step_returns(batch.rewards, batch.discounts, batch.values[-1])
-        return batch.actions.reshape(-1), returns.reshape(-1)
+    def targets(self, batch: Batch, _advantage_scale: float) -> tuple[Array, ...]:
+        """What the loss needs besides the network's outputs: actions and returns, [T, B] each."""
+        return batch.actions, n_step_returns(batch.rewards, batch.discounts, batch.values[-1])
+
+    def parts(self, _steps: int, _seed: int, _update: int) -> Iterator[Array | slice]:
+        """Time steps that are learned from together, in turn: here all of them, once."""
+        yield slice(None)
 
     def loss(
-        self, logits: tf.Tensor, values: tf.Tensor, actions: tf.Tensor, returns: tf.Tensor
+        self, logits: tf.Tensor, values: tf.Tensor, actions: tf.Tensor, *targets: tf.Tensor
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Mean over the batch of  −log π(a)·(R − V) + c_v·(R − V)² − c_e·H(π)  with log x = ln(x + 1e-6)."""
+        (returns,) = targets
         policy = tf.nn.softmax(logits)  # [B, A]
         log_policy = tf.math.log(policy + TINY)
         advantages = returns - values  # [B]

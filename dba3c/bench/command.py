@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from dba3c import config as configuration
-from dba3c.bench import parts, peers, pipeline, ranks
+from dba3c import launch
+from dba3c.bench import parts, peers, pipeline, ranks, scaling, scaling_report
 from dba3c.checkpoint import write_atomically
 from dba3c.cli import Parser
 
@@ -29,31 +30,58 @@ def parser() -> Parser:
         ("parts", "microseconds per step of each part alone, and the steps/s that they allow"),
         ("pipeline", "steps/s of the real trainer, as a fraction of what its parts allow"),
         ("peers", "steps/s of the real trainer and of other systems, in turn; installs them below ~/.cache first"),
+        ("scaling", "data points/s and efficiency over rank counts; under mpirun or srun, or alone on all cores"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument("--game", default="breakout", help="default: breakout")
         command.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
         command.add_argument("--seconds", type=float, default=2.0 if name == "parts" else 15.0, help="per measurement")
-        if name != "parts":
+        if name in ("pipeline", "peers"):
             command.add_argument("--repeats", type=int, default=3, help="runs of each, in turn (default: 3)")
-        if name == "pipeline":
+        if name == "scaling":
+            command.add_argument("--plot", type=Path, metavar="FILE", help="write a picture (png) there")
+        if name in ("pipeline", "scaling"):
             command.add_argument("--preset", default="fast", choices=["fast", "paper"], help="default: fast")
     return parser
 
 
 def main(argv: list[str]) -> int:
-    return ranks.command("bench", lambda: measure(parser().parse_args(argv)))
+    if argv[:1] == ["scaling"] and launch.launched():
+        return launch.job(lambda world: scale(world, argv))
+    return ranks.command("bench", lambda: measure(parser().parse_args(argv), argv))
 
 
-def measure(options: Namespace) -> None:
+def scale(world: launch.World, argv: list[str]) -> int:
+    """One rank's part in a scaling measurement; rank 0 shows and writes the result."""
+    options = launch.agreed(world, lambda: parser().parse_args(argv))
+    launch.load_tensorflow(world.threads)
+    with progress_bar(quiet=world.rank != 0) as bar:
+        result = scaling.on_ranks(world, options, bar)
+    if world.rank == 0:
+        CONSOLE.print(scaling_report.table(result))
+        CONSOLE.print(scaling_report.transports(result))
+        write(options.json, result)
+        if options.plot:
+            scaling_report.plot(result, options.plot)
+    return launch.EXIT_OK
+
+
+def measure(options: Namespace, argv: list[str]) -> None:
+    if options.command == "scaling":
+        ranks.run(ranks.cores(), "dba3c.bench", argv, show=True)
+        return
     result = {"parts": run_parts, "pipeline": run_pipeline, "peers": run_peers}[options.command](options)
-    if options.json:
-        write_atomically(options.json, (json.dumps(result, indent=2) + "\n").encode())
+    write(options.json, result)
 
 
-def progress_bar() -> Progress:
+def write(file: Path | None, result: dict[str, Any]) -> None:
+    if file:
+        write_atomically(file, (json.dumps(result, indent=2) + "\n").encode())
+
+
+def progress_bar(quiet: bool = False) -> Progress:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    return Progress(*columns, console=Console(file=launch.terminal() or sys.stderr, quiet=quiet), transient=True)
 
 
 def run_parts(options: Namespace) -> dict[str, Any]:

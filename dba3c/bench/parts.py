@@ -114,12 +114,12 @@ def works(config: Config, world: World, agent: Agent) -> dict[str, Work]:
     random = np.random.default_rng(world.rank)
     noise = random.random(env.n_sim, np.float32)
     actions = itertools.cycle(random.integers(0, env.n_actions, (64, env.n_sim), np.int32))
-    gradient = agent.gradient(batch).mean
+    gradient = next(agent.gradients(batch)).mean
     message = np.zeros_like(gradient)  # stays finite however often it is added up
     return {
         "emulate": Work(lambda: env.step(next(actions)), env.n_sim),
         "predict": Work(lambda: agent.act(observations, noise), env.n_sim),
-        "gradient": Work(lambda: agent.gradient(batch), batch.samples),
+        "gradient": Work(lambda: next(agent.gradients(batch)), batch.samples),
         "apply": Work(lambda: optimizer.apply(gradient, 0.0), 1),
         "all-reduce": Work(lambda: transport.sum(message), 1),
     }

@@ -3,67 +3,57 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
-import numpy as np
+from dba3c.comm.message import Message
+from dba3c.sections import Comm
+from dba3c.types import Gradient, Optimizer, Progress, SupportsBool, Timings, Transport, Update
 
-from dba3c.types import Array, Gradient, Optimizer, Timings, Transport, Update
 
-HEADER = ("samples", "not_finite", "stop")
+class Parts(NamedTuple):
+    """What a strategy works with."""
+
+    transport: Transport
+    optimizer: Optimizer
+    timings: Timings
+    progress: Progress  # where it goes on
+    total_steps: int
+    applied: Callable[[int], None] = lambda _: None  # told the number of each update once its weights are there
+    everyone: Callable[[int], bool] = lambda _: False  # nobody may be left behind by the update after this one
 
 
 class AllReduce:
-    """Adds up [ samples × mean gradient | header | sums | a slot per rank and own figure ] over all ranks."""
+    """Waits for every rank's gradient."""
 
-    def __init__(self, transport: Transport, optimizer: Optimizer, timings: Timings, number: int = 0) -> None:
-        self._transport, self._optimizer, self._timings = transport, optimizer, timings
-        self._buffer = np.empty(0, np.float32)
+    def __init__(self, _config: Comm, parts: Parts) -> None:
+        self._transport, self._optimizer, self._timings = parts.transport, parts.optimizer, parts.timings
+        self._number, self._steps, self._total_steps = parts.progress.updates, parts.progress.steps, parts.total_steps
+        self._applied = parts.applied
+        self._message = Message(self._transport.rank, self._transport.size)
         self._ready = time.perf_counter()  # since when this rank computes
-        self.number = number
 
-    def update(self, gradient: Gradient, progress: float, stop: bool) -> Update:
-        own = gradient.own | {"compute_seconds": time.perf_counter() - self._ready}
+    def update(self, gradient: Gradient | None, stop: SupportsBool) -> list[Update]:
+        assert gradient is not None, "no update passes this rank by"
+        own = self._own_figures(gradient)
         with self._timings.measure("wait"):
-            self._write(gradient, own, stop)
-            self._transport.sum(self._buffer)
-        update = self._read(gradient, own)
+            self._message.write(gradient, own, bool(stop))
+            self._transport.sum(self._message.vector)
+        update = self._apply()
+        self._ready = time.perf_counter()
+        return [update]
+
+    def close(self) -> None: ...
+
+    def _own_figures(self, gradient: Gradient) -> dict[str, float]:
+        return gradient.own | {"compute_seconds": time.perf_counter() - self._ready}
+
+    def _apply(self) -> Update:
+        """The update that the summed message describes."""
+        update = self._message.read(self._number + 1)
         if update.applied:
             with self._timings.measure("apply"):
-                mean = self._buffer[: gradient.mean.size] / np.float32(max(update.samples, 1))
-                self._optimizer.apply(mean, progress)
-        self._ready = time.perf_counter()
+                self._optimizer.apply(self._message.mean(update.samples), self._steps / self._total_steps)
+        self._number, self._steps = update.number, self._steps + update.steps
+        self._applied(update.number)
         return update
-
-    def _write(self, gradient: Gradient, own: dict[str, float], stop: bool) -> None:
-        """Lay out this rank's part; a gradient that is not finite stays out of the sum and is counted instead."""
-        finite = bool(np.isfinite(np.dot(gradient.mean, gradient.mean)))
-        samples = gradient.samples if finite else 0
-        sums = np.nan_to_num(list(gradient.sums.values()), nan=0.0, posinf=0.0, neginf=0.0)
-        length = gradient.mean.size + len(HEADER) + len(sums) + len(own) * self._transport.size
-        if self._buffer.size != length:
-            self._buffer = np.empty(length, np.float32)
-        vector, tail = np.split(self._buffer, [gradient.mean.size])
-        np.multiply(gradient.mean if finite else 0.0, np.float32(samples), out=vector)
-        tail[:] = 0.0
-        tail[: len(HEADER)] = samples, not finite, stop
-        tail[len(HEADER) : len(HEADER) + len(sums)] = sums
-        self._slots(tail, len(own))[:, self._transport.rank] = list(own.values())
-
-    def _read(self, gradient: Gradient, own: dict[str, float]) -> Update:
-        tail = self._buffer[gradient.mean.size :]
-        samples, not_finite, stop = (float(x) for x in tail[: len(HEADER)])
-        sums = tail[len(HEADER) : len(HEADER) + len(gradient.sums)]
-        slots = self._slots(tail, len(own)).copy()
-        self.number += 1
-        return Update(
-            number=self.number,
-            samples=round(samples),
-            applied=not_finite == 0,
-            stop=stop > 0,
-            sums={name: float(value) for name, value in zip(gradient.sums, sums, strict=True)}
-            | {"not_finite": not_finite},
-            by_rank=dict(zip(own, slots, strict=True)),
-        )
-
-    def _slots(self, tail: Array, figures: int) -> Array:
-        """The end of the message as [own figures, ranks]."""
-        return tail[tail.size - figures * self._transport.size :].reshape(figures, self._transport.size)

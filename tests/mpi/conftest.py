@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 from mpi4py import MPI
 
-from dba3c.comm.mpi import MpiTransport
+from dba3c.comm import make_transport
+from dba3c.types import Transport
 
 
 @pytest.fixture
-def transport() -> MpiTransport:
-    return MpiTransport(MPI.COMM_WORLD)
+def transport() -> Transport:
+    return make_transport(os.environ.get("DBA3C_TRANSPORT", "mpi"), MPI.COMM_WORLD)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

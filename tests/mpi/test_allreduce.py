@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dba3c.comm.allreduce import AllReduce
-from dba3c.comm.mpi import MpiTransport
-from dba3c.types import Array, Gradient, Timings
+from dba3c.comm.allreduce import AllReduce, Parts
+from dba3c.types import Array, Gradient, Progress, Timings, Transport
+from tests.helpers import settings
 
 PARAMETERS = 1000
 
@@ -28,65 +28,70 @@ class Recorder:
         assert not state
 
 
+def make(transport: Transport, optimizer: Recorder, progress: Progress | None = None) -> AllReduce:
+    return AllReduce(settings().comm, Parts(transport, optimizer, Timings(), progress or Progress(), total_steps=100))
+
+
 def gradient_of(rank: int, samples: int) -> Gradient:
     """A gradient, figures and a sample count that tell which rank they come from."""
     mean = np.random.default_rng(rank).normal(size=PARAMETERS).astype(np.float32)
-    return Gradient(mean, samples, {"score": 10.0 + rank, "episodes": 1.0}, {"max_lag": float(rank)})
+    return Gradient(mean, samples, samples // 2, 0, {"score": 10.0 + rank, "episodes": 1.0}, {"max_lag": float(rank)})
 
 
-def test_mean_is_weighted_by_samples(transport: MpiTransport) -> None:
+def test_mean_is_weighted_by_samples(transport: Transport) -> None:
     optimizer = Recorder()
-    communicator = AllReduce(transport, optimizer, Timings(), number=41)
-    update = communicator.update(gradient_of(transport.rank, 5 + 3 * transport.rank), 0.5, False)
+    communicator = make(transport, optimizer, Progress(updates=41, steps=50))
+    update = communicator.update(gradient_of(transport.rank, 5 + 3 * transport.rank), False)[0]
     counts = [5 + 3 * rank for rank in range(transport.size)]
     gradients = [gradient_of(rank, 1).mean.astype(np.float64) for rank in range(transport.size)]
     expected = sum(n * g for n, g in zip(counts, gradients, strict=True)) / sum(counts)
     np.testing.assert_allclose(optimizer.given[0], expected, rtol=1e-5, atol=1e-6)
     assert (update.number, update.samples, update.applied, update.stop) == (42, sum(counts), True, False)
+    assert update.steps == sum(count // 2 for count in counts)
 
 
-def test_every_rank_gets_the_same_bits(transport: MpiTransport) -> None:
+def test_every_rank_gets_the_same_bits(transport: Transport) -> None:
     optimizer = Recorder()
-    AllReduce(transport, optimizer, Timings()).update(gradient_of(transport.rank, 7), 0.0, False)
+    make(transport, optimizer).update(gradient_of(transport.rank, 7), False)[0]
     assert len({vector.tobytes() for vector in transport.gather(optimizer.given[0])}) == 1
 
 
-def test_figures_are_summed_and_own_ones_kept_apart(transport: MpiTransport) -> None:
-    update = AllReduce(transport, Recorder(), Timings()).update(gradient_of(transport.rank, 1), 0.0, False)
+def test_figures_are_summed_and_own_ones_kept_apart(transport: Transport) -> None:
+    update = make(transport, Recorder()).update(gradient_of(transport.rank, 1), False)[0]
     assert update.sums["score"] == sum(10.0 + rank for rank in range(transport.size))
     assert update.sums["episodes"] == transport.size
     assert update.by_rank["max_lag"].tolist() == list(range(transport.size))
     assert (update.by_rank["compute_seconds"] > 0).all()
 
 
-def test_one_rank_with_nan_makes_all_skip(transport: MpiTransport) -> None:
+def test_one_rank_with_nan_makes_all_skip(transport: Transport) -> None:
     optimizer = Recorder()
-    communicator = AllReduce(transport, optimizer, Timings())
+    communicator = make(transport, optimizer)
     for bad in (np.nan, np.inf):
         gradient = gradient_of(transport.rank, 4)
         if transport.rank == transport.size - 1:
             gradient.mean[17] = bad
             gradient.sums["score"] = float("nan")
-        update = communicator.update(gradient, 0.0, False)
+        update = communicator.update(gradient, False)[0]
         assert not update.applied
         assert update.sums["not_finite"] == 1
         assert np.isfinite(list(update.sums.values())).all()
-    assert communicator.update(gradient_of(transport.rank, 4), 0.0, False).applied
+    assert communicator.update(gradient_of(transport.rank, 4), False)[0].applied
     assert len(optimizer.given) == 1
     assert np.isfinite(optimizer.given[0]).all()
 
 
-def test_a_stop_on_any_one_rank_reaches_all(transport: MpiTransport) -> None:
-    communicator = AllReduce(transport, Recorder(), Timings())
+def test_a_stop_on_any_one_rank_reaches_all(transport: Transport) -> None:
+    communicator = make(transport, Recorder())
     for asked in range(transport.size):
-        assert communicator.update(gradient_of(transport.rank, 1), 0.0, transport.rank == asked).stop
-    assert not communicator.update(gradient_of(transport.rank, 1), 0.0, False).stop
+        assert communicator.update(gradient_of(transport.rank, 1), transport.rank == asked)[0].stop
+    assert not communicator.update(gradient_of(transport.rank, 1), False)[0].stop
 
 
-def test_a_rank_may_bring_nothing(transport: MpiTransport) -> None:
+def test_a_rank_may_bring_nothing(transport: Transport) -> None:
     """A count of zero takes a rank out of the mean: what backup workers rely on."""
     optimizer = Recorder()
     samples = 6 if transport.rank == 0 else 0
-    update = AllReduce(transport, optimizer, Timings()).update(gradient_of(transport.rank, samples), 0.0, False)
+    update = make(transport, optimizer).update(gradient_of(transport.rank, samples), False)[0]
     assert update.samples == 6
     np.testing.assert_allclose(optimizer.given[0], gradient_of(0, 6).mean, rtol=1e-6, atol=1e-7)

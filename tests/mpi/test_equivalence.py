@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from dba3c import build, config
-from dba3c.comm.allreduce import AllReduce
-from dba3c.comm.mpi import MpiTransport
 from dba3c.evaluation import evaluate
 from dba3c.sections import Config
 from dba3c.trainer import TrainingError, check_weights, train
@@ -18,7 +16,7 @@ SIMULATORS = 12  # of the whole job; 1, 2, 3 and 4 ranks divide them
 UPDATES = 4
 
 
-def settings(n_sim: int, optimizer: str, clip: str = "global") -> Config:
+def settings(n_sim: int, optimizer: str, *more: str) -> Config:
     rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1}[optimizer]
     return config.load(
         "fast",
@@ -30,7 +28,7 @@ def settings(n_sim: int, optimizer: str, clip: str = "global") -> Config:
             f"optimizer.name={optimizer}",
             f"optimizer.learning_rate={rate}",
             "optimizer.epsilon=1e-3",  # Adam at 1e-8 turns rounding of tiny gradients into full steps
-            f"algorithm.clip={clip}",
+            *more,
         ],
     )
 
@@ -39,21 +37,31 @@ def weights_after(settings: Config, transport: Transport) -> Array:
     """Weights of this transport's job after some updates."""
     timings, progress = Timings(), Progress()
     agent = build.agent(settings)
-    communicator = AllReduce(transport, build.optimizer(settings, agent), timings)
+    rule = build.optimizer(settings, agent)
+    communicator = build.communicator(settings, transport, agent, rule, timings, progress)
     player = build.player(settings, agent, transport.rank, 1, timings)
     player.restart(0)
-    total = UPDATES * SIMULATORS * settings.actor.n_steps
+    rollout = SIMULATORS * settings.actor.n_steps
+    # The four updates that PPO takes from a rollout and one from the next, or one from each of four rollouts.
+    total = rollout + 1 if settings.algorithm.name == "ppo" else UPDATES * rollout
     for update in train(player, agent, communicator, progress, total, False, timings):
         assert update.applied
     player.close()
-    assert progress.updates == UPDATES
+    assert progress.updates == UPDATES + (settings.algorithm.name == "ppo")
     return np.array(agent.weights.numpy())
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "rmsprop", "sgd"])
-def test_layouts_learn_the_same(transport: MpiTransport, optimizer: str) -> None:
-    shared = weights_after(settings(SIMULATORS // transport.size, optimizer), transport)
-    alone = weights_after(settings(SIMULATORS, optimizer), Loopback())
+PPO = ("algorithm.name=ppo", "actor.n_steps=6", "algorithm.minibatches=2", "algorithm.passes=2")
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "more"),
+    [("adam", ()), ("rmsprop", ()), ("sgd", ()), ("adam", PPO)],
+    ids=["adam", "rmsprop", "sgd", "ppo"],
+)
+def test_layouts_learn_the_same(transport: Transport, optimizer: str, more: tuple[str, ...]) -> None:
+    shared = weights_after(settings(SIMULATORS // transport.size, optimizer, *more), transport)
+    alone = weights_after(settings(SIMULATORS, optimizer, *more), Loopback())
     first = build.agent(settings(SIMULATORS, optimizer)).weights.numpy()
     moved = np.abs(alone - first).max()
     assert moved > 1e-4
@@ -61,12 +69,12 @@ def test_layouts_learn_the_same(transport: MpiTransport, optimizer: str) -> None
     assert len({vector.tobytes() for vector in transport.gather(shared)}) == 1
 
 
-def test_same_seed_gives_the_same_bits(transport: MpiTransport) -> None:
+def test_same_seed_gives_the_same_bits(transport: Transport) -> None:
     runs = [weights_after(settings(SIMULATORS // transport.size, "adam"), transport) for _ in range(2)]
     assert runs[0].tobytes() == runs[1].tobytes()
 
 
-def test_ranks_share_the_evaluation(transport: MpiTransport) -> None:
+def test_ranks_share_the_evaluation(transport: Transport) -> None:
     short = ["evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"]
     chosen = config.load("fast", ["env.game=pong", *short])
     agent = build.agent(chosen)
@@ -77,7 +85,7 @@ def test_ranks_share_the_evaluation(transport: MpiTransport) -> None:
     assert shared.full
 
 
-def test_weights_that_differ_are_noticed(transport: MpiTransport) -> None:
+def test_weights_that_differ_are_noticed(transport: Transport) -> None:
     agent = build.agent(settings(2, "sgd"))
     check_weights(agent, transport, update=1)
     if transport.size > 1:

@@ -1,0 +1,65 @@
+"""The one message of an update: everything that ranks tell each other, in one float32 vector that can be added up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dba3c.types import Array, Gradient, Update
+
+HEADER = ("samples", "steps", "not_finite", "stop")
+
+
+class Message:
+    """[ samples × mean gradient | header | sums | a slot per rank and own figure ]"""
+
+    def __init__(self, rank: int, ranks: int) -> None:
+        self._rank, self._ranks = rank, ranks
+        self._parameters, self._sums, self._own = 0, list[str](), list[str]()
+        self.vector = np.empty(0, np.float32)
+
+    def write(self, gradient: Gradient, own: dict[str, float], stop: bool) -> None:
+        """This rank's part; a gradient that is not finite stays out of the sum and is counted instead."""
+        self._parameters, self._sums, self._own = gradient.mean.size, list(gradient.sums), list(own)
+        finite = bool(np.isfinite(np.dot(gradient.mean, gradient.mean)))
+        samples, steps = (gradient.samples, gradient.steps) if finite else (0, 0)
+        sums = np.nan_to_num(list(gradient.sums.values()), nan=0.0, posinf=0.0, neginf=0.0)
+        length = gradient.mean.size + len(HEADER) + len(sums) + len(own) * self._ranks
+        if self.vector.size != length:
+            self.vector = np.empty(length, np.float32)
+        weighted, tail = np.split(self.vector, [self._parameters])
+        np.multiply(gradient.mean if finite else 0.0, np.float32(samples), out=weighted)
+        tail[:] = 0.0
+        tail[: len(HEADER)] = samples, steps, not finite, stop
+        tail[len(HEADER) : len(HEADER) + len(sums)] = sums
+        self._slots()[:, self._rank] = list(own.values())
+
+    def write_nothing(self, own: dict[str, float], stop: bool) -> None:
+        """The part of a rank that has no gradient, after some update in which it had one."""
+        self.vector[:] = 0.0
+        self.vector[self._parameters + HEADER.index("stop")] = stop
+        self._slots()[:, self._rank] = [own.get(name, 0.0) for name in self._own]
+
+    def read(self, number: int) -> Update:
+        """What the summed message says."""
+        tail = self.vector[self._parameters :]
+        samples, steps, not_finite, stop = (float(x) for x in tail[: len(HEADER)])
+        sums = tail[len(HEADER) : len(HEADER) + len(self._sums)]
+        return Update(
+            number=number,
+            samples=round(samples),
+            steps=round(steps),
+            applied=not_finite == 0,
+            stop=stop > 0,
+            sums={name: float(value) for name, value in zip(self._sums, sums, strict=True)}
+            | {"not_finite": not_finite},
+            by_rank=dict(zip(self._own, self._slots().copy(), strict=True)),
+        )
+
+    def mean(self, samples: int) -> Array:
+        """The gradient of the mean loss over all ranks' samples, of the summed message."""
+        return self.vector[: self._parameters] / np.float32(max(samples, 1))
+
+    def _slots(self) -> Array:
+        """The end of the message as [own figures, ranks]."""
+        figures = len(self._own)
+        return self.vector[self.vector.size - figures * self._ranks :].reshape(figures, self._ranks)

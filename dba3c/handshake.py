@@ -1,0 +1,115 @@
+"""What the ranks tell each other before any game starts: that they are the same program, and where they run."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from typing import Any
+
+import dba3c
+from dba3c import envs
+from dba3c.config import ConfigError
+from dba3c.cores import Place, core_share, threads_of
+from dba3c.sections import Config
+
+MOST_NAMES = 6  # of hosts in a row of the layout
+MOST_DIFFERENCES = 4  # in a message
+
+
+def facts(config: Config) -> dict[str, str]:
+    """Everything that must be the same on every rank, or they would not learn the same."""
+    versions = {
+        "dba3c": dba3c.__version__,
+        "Python": platform.python_version(),
+        "TensorFlow": version("tensorflow-cpu", "tensorflow"),
+        "ale-py": version("ale-py"),
+        "NumPy": version("numpy"),
+    }
+    settings = {
+        f"{section}.{key}": str(value) for section, keys in config.model_dump().items() for key, value in keys.items()
+    }
+    return versions | {f"the ROM of {config.env.game}": envs.rom_checksum(config.env.game)} | settings
+
+
+def version(*names: str) -> str:
+    """The version of the first of these distributions that is installed."""
+    for name in names:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return "not installed"
+
+
+def refuse_differences(every: list[dict[str, str]], hosts: list[str]) -> None:
+    """Refuse ranks that are not the same program with the same settings, and say which has what."""
+    keys = dict.fromkeys(key for facts in every for key in facts)
+    differences = [key for key in keys if len({facts.get(key) for facts in every}) > 1]
+    if differences:
+        told = [who_has_what(key, [facts.get(key, "missing") for facts in every], hosts) for key in differences]
+        more = f" and {len(told) - MOST_DIFFERENCES} more" if len(told) > MOST_DIFFERENCES else ""
+        raise ConfigError(
+            f"the ranks differ in {'; '.join(told[:MOST_DIFFERENCES])}{more};"
+            " give all of them the same options, files and environment"
+        )
+
+
+def who_has_what(key: str, values: list[str], hosts: list[str]) -> str:
+    """`key: value on ranks 0-2, other on rank 3 (host)`, the most common value first."""
+    holders: dict[str, list[int]] = {}
+    for rank, value in enumerate(values):
+        holders.setdefault(value, []).append(rank)
+    common, *others = sorted(holders.items(), key=lambda item: -len(item[1]))
+    rest = [f"{value} on {ranks_as_text(ranks)} ({names([hosts[r] for r in ranks])})" for value, ranks in others]
+    return f"{key}: {common[0]} on {ranks_as_text(common[1])}, {', '.join(rest)}"
+
+
+def ranks_as_text(ranks: list[int]) -> str:
+    """`rank 3`, `ranks 0-2, 5`."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and runs[-1][-1] == rank - 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    text = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return f"rank{'s' * (len(ranks) > 1)} {text}"
+
+
+def names(hosts: list[str]) -> str:
+    """Different hosts, not too many."""
+    different = list(dict.fromkeys(hosts))
+    more = len(different) - MOST_NAMES
+    return ", ".join(different[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def layout(places: list[Place], n_sim: int) -> list[str]:
+    """The job as a small table, hosts that are alike in one row; and what is wrong with it."""
+    rows: dict[tuple[int, str], list[str]] = {}
+    for host in dict.fromkeys(place.host for place in places):
+        ranks = [rank for rank, place in enumerate(places) if place.host == host]
+        cores = sorted({threads_of(rank, places) for rank in ranks})
+        rows.setdefault((len(ranks), "-".join(str(c) for c in dict.fromkeys((cores[0], cores[-1])))), []).append(host)
+    lines = [f"{'hosts':>5} {'ranks each':>11} {'cores per rank':>15} {'games per rank':>15}"]
+    for (count, cores_each), hosts in rows.items():
+        lines.append(f"{len(hosts):5} {count:11} {cores_each:>15} {n_sim:15}  {names(hosts)}")
+    return lines + crowded(places)
+
+
+def crowded(places: list[Place]) -> list[str]:
+    """One warning per host whose ranks have less than a core each."""
+    warnings: dict[str, str] = {}
+    for rank, place in enumerate(places):
+        share = core_share(rank, places)
+        if share < 0.99 and place.host not in warnings:
+            warnings[place.host] = (
+                f"{place.host}: rank {rank} shares its core with other ranks ({share:.2f} of a core is its own) and"
+                " slows all ranks down; start fewer ranks there, or bind each to a core of its own"
+                " (mpirun --bind-to core, srun --cpus-per-task)"
+            )
+    return list(warnings.values())
+
+
+def check(comm: Any, config: Config, hosts: list[str]) -> None:
+    """The whole check, on every rank; ConfigError on all of them if they differ."""
+    refuse_differences(comm.allgather(facts(config)), hosts)

@@ -1,0 +1,142 @@
+"""The trainer under a real Slurm: four nodes, their own networks and names, PMIx between them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import dba3c
+from dba3c.launch import EXIT_BAD_INPUT
+from tests import jobs
+from tests.cluster import slurm
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+TRAIN = (sys.executable, "-m", "dba3c.train", *jobs.TINY)
+EXACT = ("--checkpoint.restart_games=true", "--checkpoint.every_updates=5")
+PATIENCE = 180.0
+
+
+def srun(*words: str, mpi: str = "pmix") -> jobs.Result:
+    result = slurm.command("srun", f"--mpi={mpi}", "-N4", "-n4", *words, seconds=PATIENCE)
+    return jobs.Result(result.returncode, result.stdout + result.stderr)
+
+
+def sbatch(script: str, log: Path, *arguments: str, **variables: str) -> str:
+    """The number of the new job."""
+    words = ("sbatch", "--parsable", f"--output={log}", f"slurm/{script}", *arguments)
+    result = slurm.command(*words, PYTHON=sys.executable, **variables)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def wait_for(what: Callable[[], bool], log: Path) -> None:
+    end = time.monotonic() + PATIENCE
+    while not what():
+        text = log.read_text(encoding="utf-8") if log.exists() else ""
+        assert time.monotonic() < end, f"nothing happens:\n{slurm.command('scontrol', 'show', 'job').stdout}\n{text}"
+        time.sleep(0.5)
+
+
+def ended(job: str) -> bool:
+    return slurm.command("squeue", "--noheader", f"--jobs={job}", "--states=PD,R,CG,S,RH,RQ,RS").stdout.strip() == ""
+
+
+def test_four_hosts_train_as_one(tmp_path: Path) -> None:
+    result = srun(*TRAIN, f"--run-dir={tmp_path / 'run'}", "--train.total_steps=640", "--comm.check_every_updates=1")
+    assert result.code == 0, result.output
+    assert jobs.summary(tmp_path / "run")["ranks"] == 4  # which have equal weights, or the last check had failed
+    assert "4           1" in result.output, result.output  # hosts, ranks each
+    assert "node1, node2, node3, node4" in result.output
+    assert result.output.count("done after 20 updates") == 1
+
+
+@pytest.mark.parametrize("mpi", ["none", "pmi2"])
+def test_without_pmix_four_singletons_are_refused(tmp_path: Path, mpi: str) -> None:
+    result = srun(*TRAIN, f"--run-dir={tmp_path / 'run'}", mpi=mpi)
+    assert result.code == EXIT_BAD_INPUT, result.output
+    assert result.output.count("use srun --mpi=pmix") == 1, result.output
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The weights of a job that nobody disturbs."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    job = sbatch("train.sbatch", folder / "log", *jobs.TINY, *EXACT, "--train.total_steps=3200", RUN_DIR=str(folder))
+    wait_for(lambda: ended(job), folder / "log")
+    summary = jobs.summary(folder)
+    assert (summary["ranks"], summary["updates"]) == (4, 100)
+    return str(summary["weight_hash"])
+
+
+def test_a_job_that_is_stopped_goes_back_into_the_queue_and_ends_the_same(tmp_path: Path, unbroken: str) -> None:
+    log = tmp_path / "log"
+    job = sbatch("train.sbatch", log, *jobs.TINY, *EXACT, "--train.total_steps=3200", RUN_DIR=str(tmp_path))
+    wait_for(lambda: len(list(tmp_path.glob("checkpoints/*.npz"))) >= 2, log)
+    assert slurm.command("scancel", "--signal=USR1", job).returncode == 0
+    wait_for(lambda: ended(job), log)
+    text = log.read_text(encoding="utf-8")
+    assert text.count("back into the queue") == 1, text
+    assert f"resuming {tmp_path} at update" in text
+    assert jobs.summary(tmp_path)["weight_hash"] == unbroken
+
+
+def test_mpirun_inside_an_allocation(tmp_path: Path) -> None:
+    """For sites whose Slurm has no PMIx."""
+    log, launcher = tmp_path / "log", f"{Path(sys.executable).parent}/mpirun"
+    job = sbatch("train.sbatch", log, *jobs.TINY, "--train.total_steps=320", RUN_DIR=str(tmp_path), LAUNCH=launcher)
+    wait_for(lambda: ended(job), log)
+    assert jobs.summary(tmp_path)["ranks"] == 4, log.read_text(encoding="utf-8")
+
+
+def test_a_rank_with_another_configuration_is_named(tmp_path: Path) -> None:
+    common = f"{' '.join(TRAIN)} --run-dir={tmp_path / 'run'}"
+    (tmp_path / "programs").write_text(f"0-2 {common}\n3 {common} --algorithm.gamma=0.9\n", encoding="utf-8")
+    result = srun("--multi-prog", str(tmp_path / "programs"))
+    assert result.code == EXIT_BAD_INPUT, result.output
+    assert result.output.count("dba3c: ") == 1, result.output
+    assert "algorithm.gamma: 0.99 on ranks 0-2, 0.9 on rank 3 (node4)" in result.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_rank_with_another_version_is_named(tmp_path: Path) -> None:
+    shutil.copytree(jobs.ROOT / "dba3c", tmp_path / "dba3c")
+    module = tmp_path / "dba3c" / "__init__.py"
+    text = module.read_text(encoding="utf-8")
+    module.write_text(text.replace('__version__ = "', '__version__ = "9.'), encoding="utf-8")
+    (tmp_path / "stranger.sh").write_text(f"cd {tmp_path}; exec {' '.join(TRAIN)}", encoding="utf-8")
+    programs = f"0-2 {' '.join(TRAIN)}\n3 sh {tmp_path / 'stranger.sh'}\n"
+    (tmp_path / "programs").write_text(programs, encoding="utf-8")
+    result = srun("--multi-prog", str(tmp_path / "programs"))
+    assert result.code == EXIT_BAD_INPUT, result.output
+    assert f"the ranks differ in dba3c: {dba3c.__version__} on ranks 0-2, 9.{dba3c.__version__} on rank 3 (node4)" in (
+        result.output
+    )
+
+
+def test_an_evaluation_shared_by_nodes(tmp_path: Path) -> None:
+    assert srun(*TRAIN, f"--run-dir={tmp_path}", "--train.total_steps=32", "--evaluate.max_frames=400").code == 0
+    log = tmp_path / "log"
+    job = sbatch("evaluate.sbatch", log, "--games", "5", RUN_DIR=str(tmp_path))
+    wait_for(lambda: ended(job), log)
+    content = json.loads((tmp_path / f"evaluation-{job}.json").read_text(encoding="utf-8"))
+    assert len(content["scores"]) == 5
+    assert "greedy games" in log.read_text(encoding="utf-8")
+
+
+def test_scaling_leaves_a_table_and_a_picture(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    job = sbatch("scaling.sbatch", log, "--seconds", "1", "--preset", "fast", OUT=str(tmp_path / "out"))
+    wait_for(lambda: ended(job), log)
+    text = log.read_text(encoding="utf-8")
+    assert "efficiency" in text, text
+    rows = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["hosts"] for row in rows if row["scaling"] == "weak"] == [1, 2, 4]
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")

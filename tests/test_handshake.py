@@ -1,0 +1,102 @@
+"""Before any game starts: ranks that are not the same program are named, and the layout is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from dba3c import handshake
+from dba3c.config import ConfigError
+from dba3c.cores import UNLIMITED, Place
+from dba3c.launch import EXIT_BAD_INPUT
+from tests import jobs
+from tests.helpers import settings
+
+FACTS = {"TensorFlow": "2.21", "env.n_sim": "16"}
+HOSTS = ["a", "a", "b", "b"]
+
+
+def test_equal_ranks_pass() -> None:
+    handshake.refuse_differences([dict(FACTS) for _ in range(4)], HOSTS)
+
+
+def test_the_rank_that_differs_is_named_with_both_values() -> None:
+    with pytest.raises(ConfigError, match=r"TensorFlow: 2\.21 on ranks 0-2, 2\.20 on rank 3 \(b\);"):
+        handshake.refuse_differences([FACTS, FACTS, FACTS, FACTS | {"TensorFlow": "2.20"}], HOSTS)
+
+
+def test_a_fact_that_only_some_know_counts_as_a_difference() -> None:
+    with pytest.raises(ConfigError, match=r"comm\.new: missing on ranks 0, 2-3, 5 on rank 1 \(a\)"):
+        handshake.refuse_differences([FACTS, FACTS | {"comm.new": "5"}, FACTS, FACTS], HOSTS)
+
+
+def test_many_differences_stay_readable() -> None:
+    many = {f"key{number}": "x" for number in range(30)}
+    with pytest.raises(ConfigError, match="and 26 more"):
+        handshake.refuse_differences([many, dict.fromkeys(many, "y")], ["a", "b"])
+
+
+def test_what_is_compared() -> None:
+    facts = handshake.facts(settings())
+    assert facts["TensorFlow"].startswith("2.")
+    assert len(facts["the ROM of breakout"]) == 16
+    assert facts["the ROM of breakout"] != handshake.facts(settings("env.game=pong"))["the ROM of pong"]
+    assert facts["algorithm.gamma"] == "0.99"
+    assert "not installed" not in facts.values()
+
+
+def test_layout_puts_hosts_that_are_alike_in_one_row() -> None:
+    places = [Place(host, [core], UNLIMITED) for host in ("a", "b") for core in (0, 1)] + [
+        Place("c", [0, 1], UNLIMITED)
+    ]
+    heading, pair, single = handshake.layout(places, 16)
+    assert heading.split() == ["hosts", "ranks", "each", "cores", "per", "rank", "games", "per", "rank"]
+    assert pair.split() == ["2", "2", "1", "16", "a,", "b"]
+    assert single.split() == ["1", "1", "2", "16", "c"]
+
+
+def test_layout_of_many_hosts_names_some() -> None:
+    _, row = handshake.layout([Place(f"node{number}", [0], UNLIMITED) for number in range(64)], 10)
+    assert row.split()[:2] == ["64", "1"]
+    assert row.endswith("and 58 more")
+
+
+def test_ranks_on_one_core_are_reported_once_per_host() -> None:
+    crowded = [Place("a", [0], UNLIMITED)] * 3 + [Place("b", [0], UNLIMITED)]
+    warnings = handshake.crowded(crowded)
+    assert len(warnings) == 1
+    assert warnings[0].startswith("a: rank 0 shares its core with other ranks (0.33 of a core")
+    assert not handshake.crowded([Place("a", [0, 1], UNLIMITED)] * 2)  # not bound, but a core for each
+
+
+def mpirun_with_a_stranger(run_dir: Path, words: list[str], stranger: list[str]) -> jobs.Result:
+    """Two ranks run `words`, a third one `stranger`."""
+    separated = [*jobs.command(2, *words), ":", "-np", "1", *stranger]
+    return jobs.run_words([*separated, f"--run-dir={run_dir}"])
+
+
+def test_another_option_on_one_rank_is_refused(tmp_path: Path) -> None:
+    words = ["-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path / 'run'}"]
+    result = mpirun_with_a_stranger(tmp_path / "run", words, [sys.executable, *words, "--algorithm.gamma=0.9"])
+    assert result.code == EXIT_BAD_INPUT, result.output
+    assert result.output.count("dba3c: ") == 1, result.output
+    assert "algorithm.gamma: 0.99 on ranks 0-1, 0.9 on rank 2" in result.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_another_version_on_one_rank_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(jobs.ROOT / "dba3c", tmp_path / "dba3c", symlinks=False)
+    module = tmp_path / "dba3c" / "__init__.py"
+    text = module.read_text(encoding="utf-8")
+    module.write_text(text.replace('__version__ = "', '__version__ = "9.'), encoding="utf-8")
+    words = ["-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path / 'run'}"]
+    stranger = ["env", f"--chdir={tmp_path}", f"PATH={os.environ['PATH']}", sys.executable, *words]
+    result = mpirun_with_a_stranger(tmp_path / "run", words, stranger)
+    assert result.code == EXIT_BAD_INPUT, result.output
+    assert "the ranks differ in dba3c: " in result.output
+    assert "on rank 2" in result.output
+    assert not (tmp_path / "run").exists()
