@@ -20,7 +20,12 @@ from dba3c.checkpoint import write_atomically
 from dba3c.cli import Parser
 
 TORSOS = {"fast": "nips", "paper": "ba3c"}  # of the presets
-CONSOLE = Console() if sys.stdout.isatty() else Console(width=140)  # a log file has no edge to wrap at
+# A log file has no edge to wrap at; neither has the stdout that a launcher shows us, which looks like a terminal.
+CONSOLE = (
+    Console(highlight=False)
+    if sys.stdout.isatty() and not launch.launched()
+    else Console(width=140, color_system=None, highlight=False)
+)
 
 
 def parser() -> Parser:

@@ -55,7 +55,8 @@ def plot(result: dict[str, Any], file: Path) -> None:
 
     figure, (paces, efficiencies) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     counts = sorted({row["ranks"] for row in result["rows"]})
-    paces.plot(counts, [c * result["base"]["points_per_second"] for c in counts], ":", color="gray", label="ideal")
+    ideal = [count * result["base"]["points_per_second"] for count in counts]
+    paces.plot(counts, ideal, ":", color="gray", label="ideal")
     for kind, marker in (("weak", "o"), ("strong", "s")):
         rows = [row for row in result["rows"] if row["scaling"] == kind]
         x = [row["ranks"] for row in rows]
@@ -70,6 +71,7 @@ def plot(result: dict[str, Any], file: Path) -> None:
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.minorticks_off()
         axes.grid(alpha=0.3)
+    paces.set_yticks(ideal, [f"{pace:,.0f}" for pace in ideal])
     paces.legend()
     figure.savefig(file, dpi=120)
     plt.close(figure)
