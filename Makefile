@@ -3,6 +3,7 @@
 # make lint    ruff and mypy
 # make bench   measures the speed of training on this machine
 # make horovod builds Horovod for comm.transport=horovod
+# make validate  predicted against measured pace over shaped links between 16 hosts (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
 
 GAME ?= breakout
@@ -26,7 +27,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: train test lint setup setup-dev bench horovod cluster-packages cluster-up cluster-down clean
+.PHONY: train test lint setup setup-dev bench horovod cluster-packages cluster-up cluster-down validate clean
 
 train: .venv/installed
 	$(MPIRUN) -np $(NP) $(BIN)/python -m dba3c.train --preset $(PRESET) --game $(GAME) --run-dir runs/$(GAME) $(ARGS)
@@ -84,6 +85,10 @@ cluster-up: setup-dev cluster-packages
 
 cluster-down:
 	$(BIN)/python -m tests.cluster.slurm down
+
+validate: setup-dev cluster-packages
+	mkdir -p docs
+	DBA3C_CLUSTER_NODES=16 $(BIN)/python -m tests.cluster.validate docs/validation
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -175,7 +175,7 @@ def check_ranks(config: Config, ranks: int) -> None:
             f"comm.n_backup={config.comm.n_backup}: an update needs at least one of the {ranks} ranks;"
             f" use at most {ranks - 1}"
         )
-    slow = config.debug.slow_rank.partition(":")[0]
+    slow = config.debug.slow_rank.partition(",")[0]
     if slow != "none" and (not slow.isdigit() or int(slow) >= ranks):
         raise ConfigError(f"debug.slow_rank={config.debug.slow_rank}: there is no rank {slow} among {ranks}")
     effective = config.batch_size * ranks

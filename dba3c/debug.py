@@ -15,9 +15,9 @@ COMPUTING = ("env", "predict", "gradient")
 
 
 def pair(text: str) -> tuple[float, float] | None:
-    """`3:2.5` as two numbers; None for `none`."""
-    first, colon, second = text.partition(":")
-    return (float(first), float(second)) if colon else None
+    """`3,2.5` as two numbers; None for `none`."""
+    first, comma, second = text.partition(",")
+    return (float(first), float(second)) if comma else None
 
 
 def timings(config: Debug, rank: int) -> Timings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import NamedTuple
 
@@ -40,8 +39,3 @@ class Layout(NamedTuple):
 def pack(tensors: list[Array]) -> Array:
     """One flat vector from a list of arrays."""
     return np.concatenate([np.ravel(tensor) for tensor in tensors]).astype(np.float32)
-
-
-def weight_hash(vector: Array) -> str:
-    """16 hex digits that change with any bit of the weights."""
-    return hashlib.sha256(np.ascontiguousarray(vector, np.float32).tobytes()).hexdigest()[:16]

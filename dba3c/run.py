@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from dba3c import build, checkpoint, debug, handshake, launch
+from dba3c.agreement import check_weights, weight_hash
 from dba3c.checkpoint import Checkpoint
 from dba3c.evaluation import evaluate
-from dba3c.flat import weight_hash
 from dba3c.launch import StopSignal, World
 from dba3c.metrics import Metrics, NullMetrics, RunMetrics
 from dba3c.pace import Pace
 from dba3c.sections import Config
-from dba3c.trainer import check_weights, train
+from dba3c.trainer import train
 from dba3c.types import Progress, Update
 
 
@@ -72,7 +72,7 @@ class Run:
         if self._progress.bad_in_a_row >= config.train.max_bad_updates:
             return launch.EXIT_NOT_FINITE
         if due(config.comm.check_every_updates, number):
-            check_weights(self._agent, self._transport, number)
+            check_weights(self._agent.weights.numpy(), self._transport, number)
         if config.evaluate.games and due(config.evaluate.every_updates, number):
             self._evaluate()
         if due(config.checkpoint.every_updates, number):
@@ -110,7 +110,7 @@ class Run:
         if code == launch.EXIT_OK and self._config.evaluate.games and self._evaluated_at != self._progress.updates:
             self._evaluate()
         self._communicator.close()
-        check_weights(self._agent, self._transport, self._progress.updates)
+        check_weights(self._agent.weights.numpy(), self._transport, self._progress.updates)
         kept_exact = code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games
         if not kept_exact:  # games restart at regular saves only, or the resumed run would differ from an unbroken one
             self._save()

@@ -111,7 +111,8 @@ class Checkpoint(Section):
     restart_games: bool
 
 
-Slowdown = Annotated[str, Field(pattern=r"^(none|[0-9]+(\.[0-9]+)?:[0-9]+(\.[0-9]+)?)$")]
+# A comma, as yaml takes 1:30 for ninety and 0x3 for three.
+Slowdown = Annotated[str, Field(pattern=r"^(none|[0-9]+(\.[0-9]+)?,[0-9]+(\.[0-9]+)?)$"), BeforeValidator(null_as_none)]
 
 
 class Debug(Section):

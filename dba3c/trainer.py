@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from dba3c.agent import Agent
-from dba3c.flat import weight_hash
-from dba3c.types import Communicator, Gradient, Player, Progress, SupportsBool, Timings, Transport, Update
+from dba3c.types import Communicator, Gradient, Player, Progress, SupportsBool, Timings, Update
 
-
-class TrainingError(Exception):
-    """Training cannot go on; the message says why."""
+if TYPE_CHECKING:  # needs TensorFlow, which the loop itself does not
+    from dba3c.agent import Agent
 
 
 def train(
@@ -47,12 +43,3 @@ def timed(gradients: Iterator[Gradient | None], timings: Timings) -> Iterator[Gr
         if gradient is end:
             return
         yield cast(Gradient | None, gradient)
-
-
-def check_weights(agent: Agent, transport: Transport, update: int) -> None:
-    """Stop the job if the ranks' weights differ, naming those that differ from the majority."""
-    hashes = transport.gather(weight_hash(agent.weights.numpy()))
-    common = Counter(hashes).most_common(1)[0][0]
-    strangers = [rank for rank, value in enumerate(hashes) if value != common]
-    if strangers:
-        raise TrainingError(f"after update {update} the weights of ranks {strangers} differ from the others': {hashes}")

@@ -118,7 +118,9 @@ def test_derived_values() -> None:
         ("algorithm.gamma=1.01", "less than or equal to 1"), ("checkpoint.restart_games=3", "valid boolean"),
         ("env.game=3", "valid string"), ("targets.pong='high'", "valid number"),
         ("model.torso='vgg'", "'ba3c', 'ba3c_linear', 'nips' or 'nature'"),
-        ("actor.group_size=3", "must divide env.n_sim=10"),
+        ("actor.group_size=3", "must divide env.n_sim=10"), ("comm.n_backup=1", "without comm.strategy=backup"),
+        ("comm.n_backup=-1", "greater than or equal to 0"),
+        ("debug.slow_rank='fast'", "should match pattern"), ("algorithm.ratio_clip=1", "less than 1"),
     ],
 )  # fmt: skip
 def test_bad_values_are_named_with_their_field_and_the_remedy(override: str, remedy: str) -> None:
@@ -185,6 +187,30 @@ def test_a_run_without_a_single_update_is_refused() -> None:
     config.check_ranks(few, 4)
     with pytest.raises(ConfigError, match=r"^train\.total_steps=128: .* 5 ranks × 32 data points = 160; raise it"):
         config.check_ranks(few, 5)
+
+
+PPO = ("algorithm.name=ppo", "actor.kind=lockstep", "train.batch_size=auto", "actor.n_steps=8", "algorithm.passes=3")
+
+
+def test_ppo_needs_whole_minibatches_and_saves_between_rollouts() -> None:
+    assert load(*PPO, "algorithm.minibatches=4").batch_size == 80
+    with pytest.raises(ConfigError, match=r"^actor\.kind=async: .* use lockstep"):
+        load("algorithm.name=ppo")
+    with pytest.raises(ConfigError, match=r"^algorithm\.minibatches=3: must divide actor\.n_steps=8"):
+        load(*PPO, "algorithm.minibatches=3")
+    exact = (*PPO, "algorithm.minibatches=4", "checkpoint.restart_games=true")
+    assert load(*exact, "checkpoint.every_updates=24").checkpoint.every_updates == 24
+    with pytest.raises(ConfigError, match=r"^checkpoint\.every_updates=25: .* multiple of the 12 updates"):
+        load(*exact, "checkpoint.every_updates=25")
+
+
+def test_backups_and_slow_ranks_must_exist() -> None:
+    config.check_ranks(load("comm.strategy=backup", "comm.n_backup=3"), 4)
+    with pytest.raises(ConfigError, match=r"^comm\.n_backup=4: .* use at most 3"):
+        config.check_ranks(load("comm.strategy=backup", "comm.n_backup=4"), 4)
+    config.check_ranks(load("debug.slow_rank=3,2.5"), 4)
+    with pytest.raises(ConfigError, match=r"^debug\.slow_rank=4,2: there is no rank 4 among 4"):
+        config.check_ranks(load("debug.slow_rank=4,2"), 4)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ ALLOWED = {
     "handshake": {"cores", "envs"},
     "launch": {"cores"},
     "envs": set(),
+    "agreement": set(),
     "debug": set(),
     "returns": set(),
     "flat": set(),
@@ -42,7 +43,7 @@ ALLOWED = {
     "display": set(),
     "metrics": {"checkpoint", "display"},
     "pace": set(),
-    "trainer": {"agent", "flat", "checkpoint", "metrics"},
+    "trainer": {"agent"},
 }
 LIBRARIES = {  # heavy or system libraries and the only parts that may import them
     "mpi4py": {"comm", "launch"},
@@ -55,7 +56,7 @@ LIBRARIES = {  # heavy or system libraries and the only parts that may import th
 }
 WITHOUT_TENSORFLOW = [
     "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "handshake", "launch", "sections",
-    "seeds", "train", "types",
+    "seeds", "train", "trainer", "types",
 ]  # fmt: skip
 
 

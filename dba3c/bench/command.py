@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from argparse import Namespace
+import tempfile
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from dba3c import config as configuration
 from dba3c import launch
-from dba3c.bench import parts, peers, pipeline, ranks, scaling, scaling_report
+from dba3c.bench import parts, peers, pipeline, plots, predict, ranks, scaling, stragglers, tables
 from dba3c.checkpoint import write_atomically
 from dba3c.cli import Parser
 
+SECONDS = {"parts": 2.0, "stragglers": 5.0}
 TORSOS = {"fast": "nips", "paper": "ba3c"}  # of the presets
 # A log file has no edge to wrap at; neither has the stdout that a launcher shows us, which looks like a terminal.
 CONSOLE = (
@@ -36,18 +37,44 @@ def parser() -> Parser:
         ("pipeline", "steps/s of the real trainer, as a fraction of what its parts allow"),
         ("peers", "steps/s of the real trainer and of other systems, in turn; installs them below ~/.cache first"),
         ("scaling", "data points/s and efficiency over rank counts; under mpirun or srun, or alone on all cores"),
+        ("predict", "time per update and efficiency on more nodes than are at hand, and the best n_backup"),
+        ("stragglers", "updates/s with slow and delayed ranks, with and without backup workers; computing is emulated"),
     ):
         command = commands.add_parser(name, help=text, description=text)
-        command.add_argument("--game", default="breakout", help="default: breakout")
+        if name != "stragglers":
+            command.add_argument("--game", default="breakout", help="default: breakout")
         command.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
-        command.add_argument("--seconds", type=float, default=2.0 if name == "parts" else 15.0, help="per measurement")
+        command.add_argument("--seconds", type=float, default=SECONDS.get(name, 15.0), help="per measurement")
         if name in ("pipeline", "peers"):
             command.add_argument("--repeats", type=int, default=3, help="runs of each, in turn (default: 3)")
-        if name == "scaling":
+        if name in ("scaling", "predict"):
             command.add_argument("--plot", type=Path, metavar="FILE", help="write a picture (png) there")
-        if name in ("pipeline", "scaling"):
+        if name in ("pipeline", "scaling", "predict"):
             command.add_argument("--preset", default="fast", choices=["fast", "paper"], help="default: fast")
+        if name == "predict":
+            add_prediction(command)
     return parser
+
+
+def add_prediction(command: ArgumentParser) -> None:
+    networks = ",".join(predict.NETWORKS)
+    command.add_argument("--nodes", type=counts, default=[1, 4, 16, 64, 256, 1024], help="default: 1,4,16,64,256,1024")
+    command.add_argument("--network", type=known_networks, default=networks, help=f"default: {networks}")
+    command.add_argument("--cores", type=int, default=12, help="of a node, with a rank on each (default: 12)")
+
+
+def counts(text: str) -> list[int]:
+    numbers = [int(word) for word in text.split(",")]
+    if min(numbers) < 1:
+        raise ValueError
+    return numbers
+
+
+def known_networks(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := [name for name in names if name not in predict.NETWORKS]:
+        raise ArgumentTypeError(f"{unknown[0]}: not one of {', '.join(predict.NETWORKS)}")
+    return names
 
 
 def main(argv: list[str]) -> int:
@@ -63,11 +90,10 @@ def scale(world: launch.World, argv: list[str]) -> int:
     with progress_bar(quiet=world.rank != 0) as bar:
         result = scaling.on_ranks(world, options, bar)
     if world.rank == 0:
-        CONSOLE.print(scaling_report.table(result))
-        CONSOLE.print(scaling_report.transports(result))
+        CONSOLE.print(tables.scaling(result), tables.transports(result))
         write(options.json, result)
         if options.plot:
-            scaling_report.plot(result, options.plot)
+            plots.scaling(result, options.plot)
     return launch.EXIT_OK
 
 
@@ -75,7 +101,9 @@ def measure(options: Namespace, argv: list[str]) -> None:
     if options.command == "scaling":
         ranks.run(ranks.cores(), "dba3c.bench", argv, show=True)
         return
-    result = {"parts": run_parts, "pipeline": run_pipeline, "peers": run_peers}[options.command](options)
+    run = {"parts": run_parts, "pipeline": run_pipeline, "peers": run_peers}
+    run |= {"predict": run_predict, "stragglers": run_stragglers}
+    result = run[options.command](options)
     write(options.json, result)
 
 
@@ -97,7 +125,7 @@ def run_parts(options: Namespace) -> dict[str, Any]:
             bar.update(task, description=f"parts: {torso}")
             rows.append(part_row(torso, options.game, options.seconds))
             bar.advance(task)
-    show_parts(rows)
+    CONSOLE.print(tables.parts(rows, ranks.cores()), *map(tables.arithmetic, rows), sep="\n")
     return {"machine": ranks.machine(), "rows": rows}
 
 
@@ -108,26 +136,6 @@ def part_row(torso: str, game: str, seconds: float) -> dict[str, Any]:
     costs = parts.microseconds_per_step(row, preset.actor.kind, preset.actor.n_steps, preset.batch_size)
     bound = ranks.cores() * 1e6 / sum(costs.values())
     return row | {"microseconds_per_step": costs, "bound_steps_per_second": bound}
-
-
-def show_parts(rows: list[dict[str, Any]]) -> None:
-    names = list(rows[0]["microseconds_per_step"])
-    table = Table(
-        "torso", *names, "sum", "bound, steps/s", title=f"µs per step on one core of {ranks.cores()}, all busy"
-    )
-    for row in rows:
-        costs = row["microseconds_per_step"]
-        cells = [f"{costs[name]:,.0f}" for name in names]
-        table.add_row(row["torso"], *cells, f"{sum(costs.values()):,.0f}", f"{row['bound_steps_per_second']:,.0f}")
-    CONSOLE.print(table)
-    for row in rows:
-        peak = row["peak_gflops"]
-        rates = [f"{part} {row[f'{part}_gflops'] / peak:.0%}" for part in ("predict", "gradient")]
-        CONSOLE.print(
-            f"{row['torso']}: {row['multiply_adds_forward'] / 1e6:.1f} million multiply-adds per prediction"
-            f" ({row['microseconds']['predict']:,.0f} µs); of the {peak:.0f} Gflop/s that a core reaches in a large"
-            f" matrix product: {', '.join(rates)}"
-        )
 
 
 def run_pipeline(options: Namespace) -> dict[str, Any]:
@@ -148,22 +156,10 @@ def run_pipeline(options: Namespace) -> dict[str, Any]:
                 summaries[layout].append(pipeline.measure(layout, options.game, options.preset, steps))
                 bar.advance(task)
     rows = [pipeline.row(layout, runs, parts_of[layout.sizes]) for layout, runs in summaries.items()]
-    show_pipeline(rows, options.game)
+    CONSOLE.print(tables.pipeline(rows, options.game))
     best = max(rows, key=lambda row: row["steps_per_second"])
     keys = ("layout", "steps_per_second", "bound_steps_per_second", "fraction_of_bound")
     return {"machine": ranks.machine(), "rows": rows} | {key: best[key] for key in keys}
-
-
-def show_pipeline(rows: list[dict[str, Any]], game: str) -> None:
-    names = [name for name in rows[0]["shares"] if any(row["shares"][name] >= 0.005 for row in rows)]
-    table = Table("layout", "steps/s", "spread", "× first", "of bound", *names, title=f"training {game}")
-    for row in rows:
-        shares = [f"{row['shares'][name]:.0%}" for name in names]
-        ratio = row["steps_per_second"] / rows[0]["steps_per_second"]
-        spread = f"{row['lowest']:,.0f}-{row['highest']:,.0f}"
-        pace, fraction = f"{row['steps_per_second']:,.0f}", f"{row['fraction_of_bound']:.2f}"
-        table.add_row(row["layout"], pace, spread, f"{ratio:.2f}", fraction, *shares)
-    CONSOLE.print(table)
 
 
 def run_peers(options: Namespace) -> dict[str, Any]:
@@ -185,7 +181,7 @@ def run_peers(options: Namespace) -> dict[str, Any]:
                 paces[peer.name].append(peers.measure(peer, options.game, options.seconds)["steps_per_second"])
                 bar.advance(task)
     rows = peer_rows(paces)
-    show_peers(rows, options.game)
+    CONSOLE.print(tables.peers(rows, options.game))
     return {"machine": ranks.machine(), "rows": rows, "ratio": {row["system"]: row["ratio"] for row in rows[1:]}}
 
 
@@ -203,9 +199,30 @@ def peer_rows(paces: dict[str, list[float]]) -> list[dict[str, Any]]:
     ]
 
 
-def show_peers(rows: list[dict[str, Any]], game: str) -> None:
-    table = Table("system", "steps/s", "spread", "we are faster by", title=f"training {game}, NIPS network, 128 hidden")
-    for row in rows:
-        spread = f"{row['lowest']:,.0f}-{row['highest']:,.0f}"
-        table.add_row(row["system"], f"{row['steps_per_second']:,.0f}", spread, f"{row['ratio']:.2f} ×")
-    CONSOLE.print(table)
+def run_stragglers(options: Namespace) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder, progress_bar() as bar:
+        bar.add_task("stragglers", total=None)
+        file = Path(folder) / "rows.json"
+        ranks.run(8, "dba3c.bench.stragglers", [str(options.seconds), str(file)], oversubscribe=True)
+        result = stragglers.result(json.loads(file.read_text(encoding="utf-8")))
+    CONSOLE.print(tables.stragglers(result))
+    return {"machine": ranks.machine()} | result
+
+
+def run_predict(options: Namespace) -> dict[str, Any]:
+    with progress_bar() as bar:
+        bar.add_task("measuring this machine, then simulating", total=None)
+        measured = predict.measure(options.preset, options.game, options.seconds)
+        rows = predict.all_rows(options.nodes, options.network, options.cores, measured)
+    facts = {
+        "preset": options.preset,
+        "compute_seconds": float(measured.computing.mean()),
+        "compute_spread": float(measured.computing.std()),
+        "message_bytes": measured.message,
+        "inside_seconds": measured.inside,
+    }
+    result = {"machine": ranks.machine(), "cores_per_node": options.cores, "measured": facts, "rows": rows}
+    CONSOLE.print(tables.prediction(result))
+    if options.plot:
+        plots.prediction(result, options.plot)
+    return result

@@ -54,9 +54,12 @@ def launcher(ranks: int, threads: int) -> list[str]:
     return ["-np", str(ranks), "--map-by", f"slot:PE={threads}", "--bind-to", "core"]
 
 
-def run(ranks: int, module: str, arguments: list[str], threads: int = 1, show: bool = False) -> None:
+def run(
+    ranks: int, module: str, arguments: list[str], threads: int = 1, show: bool = False, oversubscribe: bool = False
+) -> None:
     """Run a module of this package on ranks with cores of their own; its output if asked for, or if it fails."""
-    words = [mpirun(), *launcher(ranks, threads), sys.executable, "-m", module, *arguments]
+    layout = ["-np", str(ranks), "--oversubscribe"] if oversubscribe else launcher(ranks, threads)
+    words = [mpirun(), *layout, sys.executable, "-m", module, *arguments]
     allow_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     result = subprocess.run(words, env=os.environ | allow_root, capture_output=not show, text=True, check=False)
     if result.returncode:

@@ -51,11 +51,8 @@ def counts(size: int) -> list[int]:
 
 def on_ranks(world: World, options: Namespace, bar: Bar) -> dict[str, Any]:
     """All measurements, one after the other; the same result on every rank."""
-    from dba3c import build
-
-    config = configuration.load(options.preset, [f"env.game={options.game}", "actor.kind=lockstep"])
-    job = Job(world, config, build.agent(config), options.seconds)
-    n_sim = config.env.n_sim
+    job = make_job(world, options.preset, options.game, options.seconds)
+    n_sim = job.config.env.n_sim
     plan = [("alone", 1, n_sim * factor) for factor in BASE_FACTORS]
     plan += [("weak", count, n_sim) for count in counts(world.size)]
     plan += [("strong", count, max(1, n_sim * world.size // count)) for count in counts(world.size)]
@@ -68,6 +65,14 @@ def on_ranks(world: World, options: Namespace, bar: Bar) -> dict[str, Any]:
         row["efficiency"] = row["points_per_second"] / row["ranks"] / base["points_per_second"]
     messages = {name: milliseconds(job, name) for name in transports()}
     return {"machine": ranks.machine(), "base": base, "rows": rows, "allreduce_milliseconds": messages}
+
+
+def make_job(world: World, preset: str, game: str, seconds: float) -> Job:
+    """The preset's recipe; a rank's batch is what its games play."""
+    from dba3c import build
+
+    config = configuration.load(preset, [f"env.game={game}", "train.batch_size=auto"])
+    return Job(world, config, build.agent(config), seconds)
 
 
 def measure(job: Job, count: int, n_sim: int) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def pace(job: Job, comm: Any, n_sim: int) -> dict[str, Any]:
     communicator = build.communicator(config, MpiTransport(comm), job.agent, rule, timings, progress)
     player = build.player(config, job.agent, comm.rank, job.world.threads, timings)
     player.restart(0)
-    points, seconds, spent = 0, 0.0, dict.fromkeys(PARTS, 0.0)
+    points, seconds, spent, computing = 0, 0.0, dict.fromkeys(PARTS, 0.0), list[float]()
     start = time.perf_counter()
     for update in train(player, job.agent, communicator, progress, 2**62, deadline, timings):
         if update.number == WARM_UP_UPDATES:
@@ -111,6 +116,7 @@ def pace(job: Job, comm: Any, n_sim: int) -> dict[str, Any]:
         elif update.number > WARM_UP_UPDATES:
             points, seconds = points + update.samples, time.perf_counter() - start
             spent = {part: value + update.sums[f"{part}_seconds"] for part, value in spent.items()}
+            computing += update.by_rank["compute_seconds"].tolist()
     player.close()
     communicator.close()
     return {
@@ -121,6 +127,9 @@ def pace(job: Job, comm: Any, n_sim: int) -> dict[str, Any]:
         "points_per_second": points / seconds,
         "updates_per_second": (progress.updates - WARM_UP_UPDATES) / seconds,
         "wait_share": spent["wait"] / seconds / comm.size,
+        "compute_seconds": float(np.mean(computing)),
+        "compute_spread": float(np.std(computing)),
+        "compute_samples": computing,
     }
 
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 HEAD = "head"
-NODES = ("node1", "node2", "node3", "node4")
+NODES = tuple(f"node{number}" for number in range(1, 1 + int(os.environ.get("DBA3C_CLUSTER_NODES", "4"))))
 HOSTS = {HEAD: "10.77.0.254"} | {name: f"10.77.0.{number}" for number, name in enumerate(NODES, 1)}
 BRIDGE = "dba3c-bridge"
 FOLDER = Path("/tmp/dba3c-cluster")
@@ -167,6 +167,26 @@ def wait_until_idle(seconds: float = 60.0) -> None:
         time.sleep(0.3)
 
 
+def shape(rate: str, delay: str) -> None:
+    """Make every host's link as slow as a real one: tc's words for bits per second and for the delay of each packet."""
+    for host in HOSTS:
+        sh(
+            "tc",
+            "-n",
+            namespace(host),
+            "qdisc",
+            "replace",
+            "dev",
+            "eth0",
+            "root",
+            "netem",
+            "rate",
+            rate,
+            "delay",
+            delay,
+        )
+
+
 def command(*words: str, seconds: float = 120.0, **variables: str) -> subprocess.CompletedProcess[str]:
     """A command of a user on the head."""
     return subprocess.run(
@@ -201,7 +221,7 @@ def end_all(place: str) -> None:
             time.sleep(0.05)
 
 
-HOW_TO = f"""four nodes are up; a shell on the head:
+HOW_TO = f"""{len(NODES)} nodes are up; a shell on the head:
   {" ".join(inside(HEAD))} env SLURM_CONF={FOLDER}/slurm.conf bash
 there, for instance: sinfo; srun --mpi=pmix -N4 -n4 .venv/bin/python -m dba3c.train; sbatch slurm/train.sbatch
 at the end: make cluster-down"""

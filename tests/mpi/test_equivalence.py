@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from dba3c import build, config
+from dba3c.agreement import DisagreementError, check_weights
 from dba3c.evaluation import evaluate
 from dba3c.sections import Config
-from dba3c.trainer import TrainingError, check_weights, train
+from dba3c.trainer import train
 from dba3c.types import Array, Progress, Timings, Transport
 from tests.helpers import Loopback
 
@@ -87,10 +88,10 @@ def test_ranks_share_the_evaluation(transport: Transport) -> None:
 
 def test_weights_that_differ_are_noticed(transport: Transport) -> None:
     agent = build.agent(settings(2, "sgd"))
-    check_weights(agent, transport, update=1)
+    check_weights(agent.weights.numpy(), transport, update=1)
     if transport.size > 1:
         changed = agent.weights.numpy()
         changed[5] = np.nextafter(changed[5], np.inf) if transport.rank == transport.size - 1 else changed[5]
         agent.load(changed, 1)
-        with pytest.raises(TrainingError, match="weights of ranks"):
-            check_weights(agent, transport, update=2)
+        with pytest.raises(DisagreementError, match="weights of ranks"):
+            check_weights(agent.weights.numpy(), transport, update=2)

@@ -1,51 +1,12 @@
-"""The table and the picture of a scaling measurement."""
+"""The results of the benchmarks as pictures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 
-
-def table(result: dict[str, Any]) -> Table:
-    base = result["base"]
-    title = (
-        f"efficiency against the fastest rank alone: {base['games_per_rank']} games, {base['points_per_second']:,.0f}/s"
-    )
-    columns = (
-        "scaling",
-        "ranks",
-        "hosts",
-        "games per rank",
-        "batch",
-        "data points/s",
-        "efficiency",
-        "updates/s",
-        "waiting",
-    )
-    rows = Table(*columns, title=title)
-    for row in result["rows"]:
-        rows.add_row(
-            row["scaling"],
-            str(row["ranks"]),
-            str(row["hosts"]),
-            str(row["games_per_rank"]),
-            str(row["effective_batch"]),
-            f"{row['points_per_second']:,.0f}",
-            f"{row['efficiency']:.0%}",
-            f"{row['updates_per_second']:.1f}",
-            f"{row['wait_share']:.0%}",
-        )
-    return rows
-
-
-def transports(result: dict[str, Any]) -> str:
-    times = [f"{name} {value:.2f} ms" for name, value in result["allreduce_milliseconds"].items()]
-    return f"one all-reduce over all ranks: {', '.join(times)}"
-
-
-def plot(result: dict[str, Any], file: Path) -> None:
+def scaling(result: dict[str, Any], file: Path) -> None:
     """Data points/s and efficiency against the number of ranks."""
     import matplotlib as mpl
 
@@ -73,5 +34,30 @@ def plot(result: dict[str, Any], file: Path) -> None:
         axes.grid(alpha=0.3)
     paces.set_yticks(ideal, [f"{pace:,.0f}" for pace in ideal])
     paces.legend()
+    figure.savefig(file, dpi=120)
+    plt.close(figure)
+
+
+def prediction(result: dict[str, Any], file: Path) -> None:
+    """Predicted efficiency against the number of nodes, for each network."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+    from matplotlib.ticker import PercentFormatter
+
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for name in dict.fromkeys(row["network"] for row in result["rows"]):
+        rows = [row for row in result["rows"] if row["network"] == name]
+        axes.plot([row["nodes"] for row in rows], [row["efficiency"] for row in rows], marker="o", label=name)
+    axes.plot([64], [0.63], "kx", label="the paper, 64 nodes")
+    nodes = sorted({row["nodes"] for row in result["rows"]})
+    axes.set(xscale="log", ylim=(0, 1.05), xlabel=f"nodes of {result['cores_per_node']} cores", ylabel="efficiency")
+    axes.set_xticks(nodes, [str(count) for count in nodes])
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(alpha=0.3)
+    axes.legend()
+    axes.set_title(f"preset {result['measured']['preset']}, predicted from one node ({result['machine']['cpu']})")
     figure.savefig(file, dpi=120)
     plt.close(figure)

@@ -1,0 +1,30 @@
+"""That all ranks have the same weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+import numpy as np
+
+from dba3c.types import Array, Transport
+
+
+class DisagreementError(Exception):
+    """The ranks' weights differ; the message says whose."""
+
+
+def weight_hash(vector: Array) -> str:
+    """16 hex digits that change with any bit of the weights."""
+    return hashlib.sha256(np.ascontiguousarray(vector, np.float32).tobytes()).hexdigest()[:16]
+
+
+def check_weights(weights: Array, transport: Transport, update: int) -> None:
+    """Stop the job if the ranks' weights differ, naming those that differ from the majority."""
+    hashes = transport.gather(weight_hash(weights))
+    common = Counter(hashes).most_common(1)[0][0]
+    strangers = [rank for rank, value in enumerate(hashes) if value != common]
+    if strangers:
+        raise DisagreementError(
+            f"after update {update} the weights of ranks {strangers} differ from the others': {hashes}"
+        )

@@ -1,0 +1,87 @@
+"""What slow and delayed ranks cost, with and without backup workers; computing is emulated, everything else is real."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dba3c import launch
+from dba3c.bench import emulation
+from dba3c.bench.emulation import Pattern
+from dba3c.launch import World
+
+PARAMETERS = 345_143  # of the preset `fast`: 1.4 MB
+SECONDS_PER_GRADIENT = 0.08  # of one core with 16 games × 5 steps
+
+
+class Case(NamedTuple):
+    name: str
+    ranks: int
+    n_backup: int
+    pattern: Pattern
+    seconds: float
+
+
+def cases(seconds: float) -> list[Case]:
+    honest = Pattern(SECONDS_PER_GRADIENT)
+    slow = honest._replace(slow_rank=3, factor=3.0)
+    delays = honest._replace(delayed=0.1, delay=5.0)
+    pause = honest._replace(slow_rank=3, pause=5.0)
+    return [
+        Case("equal ranks", 4, 0, honest, seconds),
+        Case("one rank 3 × slower", 4, 0, slow, seconds),
+        Case("one rank 3 × slower", 4, 1, slow, seconds),
+        Case("one rank pauses for 5 s", 4, 0, pause, 10.0),
+        Case("one rank pauses for 5 s", 4, 1, pause, 10.0),
+        Case("10 % of steps 5 × slower", 8, 0, delays, seconds),
+        Case("10 % of steps 5 × slower", 8, 1, delays, seconds),
+        Case("10 % of steps 5 × slower", 8, 2, delays, seconds),
+    ]
+
+
+def on_rank(world: World, seconds: float, file: Path) -> int:
+    """All cases in turn; ranks that a case does not need wait."""
+    from dba3c.bench.scaling import wait_quietly
+
+    rows = []
+    for case in cases(seconds):
+        part = world.comm.Split(int(world.rank < case.ranks), world.rank)
+        if world.rank < case.ranks:
+            pace = emulation.measure(part, case.pattern, case.n_backup, case.seconds, PARAMETERS)
+            rows.append(row(case, pace))
+        part.Free()
+        wait_quietly(world.comm)
+    if world.rank == 0:
+        file.write_text(json.dumps(rows), encoding="utf-8")
+    return launch.EXIT_OK
+
+
+def row(case: Case, pace: emulation.Pace) -> dict[str, Any]:
+    return {
+        "case": case.name,
+        "ranks": case.ranks,
+        "n_backup": case.n_backup,
+        "updates_per_second": pace.updates_per_second,
+        "longest_update": pace.longest_update,
+        "late_share_by_rank": pace.late_share,
+    }
+
+
+def result(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Each pace next to that of equal ranks and to what a simulation of the same ranks says."""
+    equal = rows[0]["updates_per_second"]
+    message = 1 / equal - SECONDS_PER_GRADIENT
+    for case, measured in zip(cases(0.0), rows, strict=True):
+        measured["of_equal_ranks"] = measured["updates_per_second"] / equal
+        segments = case.pattern.segments(case.ranks)
+        predicted = emulation.simulate(case.ranks, case.n_backup, segments, message)
+        measured["predicted"] = None if case.pattern.pause else predicted
+    kept = next(row for row in rows if row["n_backup"] == 1)
+    return {"rows": rows, "pace_kept": kept["of_equal_ranks"]}
+
+
+if __name__ == "__main__":
+    SECONDS, FILE = sys.argv[1:]
+    sys.exit(launch.job(lambda world: on_rank(world, float(SECONDS), Path(FILE))))

@@ -1,0 +1,112 @@
+"""Predicted against measured updates/s, over links of 1 Gbit/s and 0.1 ms between up to 16 hosts. As root:
+
+DBA3C_CLUSTER_NODES=16 python -m tests.cluster.validate docs/validation     (make validate)
+
+Computing is emulated (a sleep drawn from a wide distribution), so that two cores can play 16 hosts; messages are real.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dba3c import launch
+from dba3c.bench import emulation, predict, scaling
+from dba3c.bench.emulation import Pattern
+from dba3c.bench.stragglers import PARAMETERS
+from tests.cluster import slurm
+
+COUNTS = (2, 4, 8, 16)
+PATTERN = Pattern(seconds=0.25, delayed=0.1, delay=5.0)
+SECONDS = 12.0
+RATE, DELAY = 1e9, 1e-4
+
+
+def on_rank(world: launch.World, file: Path) -> int:
+    """Measure on the first 2, 4, … ranks; rank 0 writes the rows."""
+    rows = []
+    for count in COUNTS:
+        for n_backup in (0, 1):
+            part = world.comm.Split(int(world.rank < count), world.rank)
+            if world.rank < count:
+                pace = emulation.measure(part, PATTERN, n_backup, SECONDS, PARAMETERS)
+                rows.append({"hosts": count, "n_backup": n_backup, "measured": pace.updates_per_second})
+            part.Free()
+            scaling.wait_quietly(world.comm)
+    if world.rank == 0:
+        file.write_text(json.dumps(rows), encoding="utf-8")
+    return launch.EXIT_OK
+
+
+def predicted(row: dict[str, Any]) -> float:
+    network = predict.Network(DELAY + 30e-6, 0.94 * RATE / 8)  # 30 µs of software, as in predict.NETWORKS
+    message = predict.allreduce_seconds(row["hosts"], network, 4 * PARAMETERS)
+    return emulation.simulate(row["hosts"], row["n_backup"], PATTERN.segments(row["hosts"]), message)
+
+
+def plot(rows: list[dict[str, Any]], file: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for n_backup, color in ((0, "tab:blue"), (1, "tab:orange")):
+        chosen = [row for row in rows if row["n_backup"] == n_backup]
+        hosts = [row["hosts"] for row in chosen]
+        axes.plot(
+            hosts, [row["predicted"] for row in chosen], "--", color=color, label=f"predicted, n_backup {n_backup}"
+        )
+        axes.plot(hosts, [row["measured"] for row in chosen], "o", color=color, label=f"measured, n_backup {n_backup}")
+    axes.set(xscale="log", xlabel="hosts, 1 Gbit/s and 0.1 ms between them", ylabel="updates/s", ylim=(0, None))
+    axes.set_xticks(COUNTS, [str(count) for count in COUNTS])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(file, dpi=120)
+
+
+def main(out: Path) -> int:
+    slurm.up()
+    try:
+        slurm.shape(f"{RATE / 1e9:.0f}gbit", f"{DELAY * 1e3}ms")
+        most, file = str(max(COUNTS)), slurm.FOLDER / "rows.json"
+        words = (
+            "srun",
+            "--mpi=pmix",
+            "-N",
+            most,
+            "-n",
+            most,
+            sys.executable,
+            "-m",
+            "tests.cluster.validate",
+            "rank",
+            str(file),
+        )
+        result = slurm.command(*words, seconds=600)
+        assert result.returncode == 0, result.stderr
+        rows = json.loads(file.read_text(encoding="utf-8"))
+    finally:
+        slurm.down()
+    for row in rows:
+        row["predicted"] = predicted(row)
+        print(
+            "{hosts:3} hosts, n_backup {n_backup}: measured {measured:.2f}, predicted {predicted:.2f} updates/s".format(
+                **row
+            )
+        )
+    print(f"largest error {max(abs(np.log(row['predicted'] / row['measured'])) for row in rows):.0%}")
+    out.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    plot(rows, out.with_suffix(".png"))
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "rank":
+        sys.exit(launch.job(lambda world: on_rank(world, Path(sys.argv[2]))))
+    sys.exit(main(Path(sys.argv[1])))
