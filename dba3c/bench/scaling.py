@@ -63,15 +63,29 @@ def on_ranks(world: World, options: Namespace, bar: Bar) -> dict[str, Any]:
     base = max(alone, key=lambda row: float(row["points_per_second"]))
     for row in rows:
         row["efficiency"] = row["points_per_second"] / row["ranks"] / base["points_per_second"]
+    hidden = [hidden_row(world, options, units) for units in bar.track(options.hidden, description="hidden units")]
     messages = {name: milliseconds(job, name) for name in transports()}
-    return {"machine": ranks.machine(), "base": base, "rows": rows, "allreduce_milliseconds": messages}
+    return {
+        "machine": ranks.machine(),
+        "base": base,
+        "rows": rows,
+        "hidden": hidden,
+        "allreduce_milliseconds": messages,
+    }
 
 
-def make_job(world: World, preset: str, game: str, seconds: float) -> Job:
+def hidden_row(world: World, options: Namespace, units: int) -> dict[str, Any]:
+    """The whole job with another size of the hidden layer: a larger one makes the message longer, too."""
+    job = make_job(world, options.preset, options.game, options.seconds, f"model.hidden={units}")
+    parameters = job.agent.layout.total
+    return {"hidden": units, "parameters": parameters} | measure(job, world.size, job.config.env.n_sim)
+
+
+def make_job(world: World, preset: str, game: str, seconds: float, *more: str) -> Job:
     """The preset's recipe; a rank's batch is what its games play."""
     from dba3c import build
 
-    config = configuration.load(preset, [f"env.game={game}", "train.batch_size=auto"])
+    config = configuration.load(preset, [f"env.game={game}", "train.batch_size=auto", *more])
     return Job(world, config, build.agent(config), seconds)
 
 

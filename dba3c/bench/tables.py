@@ -64,6 +64,17 @@ def scaling(result: Row) -> Table:
     return table
 
 
+def hidden(result: Row) -> Table:
+    table = Table(
+        "hidden units", "parameters", "message", "points/s", "waiting", title="size of the hidden layer, all ranks"
+    )
+    for row in result["hidden"]:
+        size = f"{row['parameters'] * 4 / 1e6:.1f} MB"
+        paces = f"{row['points_per_second']:,.0f}", f"{row['wait_share']:.0%}"
+        table.add_row(str(row["hidden"]), f"{row['parameters']:,}", size, *paces)
+    return table
+
+
 def transports(result: Row) -> str:
     times = [f"{name} {value:.2f} ms" for name, value in result["allreduce_milliseconds"].items()]
     return f"one all-reduce over all ranks: {', '.join(times)}"

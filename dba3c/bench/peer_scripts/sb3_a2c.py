@@ -67,7 +67,7 @@ def main(game, seconds, file):
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     rows = [
         {"layout": f"{n_envs} games, {vec_env.__name__}", "steps_per_second": pace(game, seconds, n_envs, vec_env)}
-        for n_envs in (16, 32, 64)
+        for n_envs in (32, 64, 128)
         for vec_env in (DummyVecEnv, SubprocVecEnv)
     ]
     best = max(rows, key=lambda row: row["steps_per_second"])
