@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
+import fcntl
+import os
+import socket
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TextIO
 
 from dba3c import config as configuration
 from dba3c.config import HYPERPARAMS, ConfigError
@@ -60,14 +62,30 @@ def train_order(argv: list[str]) -> Order:
     return Order(config, options.run_dir or Path("runs") / game)
 
 
-def prepare_directory(path: Path) -> None:
-    """Make the run directory; ConfigError if it could not be written to."""
+def prepare_directory(path: Path) -> TextIO:
+    """Make the run directory and lock it while the returned file is open; ConfigError if it cannot be used.
+
+    The kernel lets go of the lock when its owner ends, however that happens.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
+        file = (path / "lock").open("a+", encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--run-dir={path}: cannot be written: {error.strerror}; choose another one") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        owner = file.read().strip() or "another job"
+        raise ConfigError(
+            f"--run-dir={path}: {owner} is training there; wait for its end or choose another one"
+        ) from None
+    except OSError:
+        pass  # a file system without locks
+    file.truncate(0)
+    file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+    file.flush()
+    return file
 
 
 def split_overrides(words: list[str]) -> list[str]:

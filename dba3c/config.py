@@ -39,8 +39,11 @@ def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPE
 
 
 def parse(text: str) -> Config:
-    """The configuration that `Config.dump` wrote."""
-    return validate(parse_yaml(text, "configuration"))
+    """The configuration that `Config.dump` wrote; keys that are newer than it have their default."""
+    values = read_yaml(HYPERPARAMS)
+    values.pop("presets")
+    merge(values, parse_yaml(text, "configuration"), "configuration")
+    return validate(values)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

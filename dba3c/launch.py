@@ -24,6 +24,7 @@ EXIT_OK = 0
 EXIT_ERROR = 1  # an exception on some rank; its traceback is printed
 EXIT_BAD_INPUT = 2
 EXIT_NOT_FINITE = 3  # training stopped by NaN or Inf gradients; the last good weights are saved
+EXIT_NOT_SAVED = 4  # the last save failed
 EXIT_STOPPED = 75  # stopped by a signal and saved; the same command goes on (EX_TEMPFAIL)
 
 TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # what launchers tell their tasks

@@ -7,6 +7,8 @@ import json
 import os
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -113,7 +115,7 @@ class RunMetrics:
     ) -> None:
         self._run_dir, self._frames_per_step, self._hosts = run_dir, config.frames_per_step, hosts
         self._interval = config.train.log_every_seconds
-        self._row, self._shown = Window(), time.perf_counter()
+        self._row, self._shown, self._warned = Window(), time.perf_counter(), False
         self._glance: dict[str, float] = {}  # what the display shows
         self._online = OnlineScore()
         self._display = Display(config, hosts, terminal)
@@ -141,11 +143,22 @@ class RunMetrics:
         figures["memory_mb"] = resident_mb()
         self._name_latecomers()
         self._row = Window()
-        self._csv.writerow([tidy(figures.get(name)) for name in COLUMNS])
-        with self._tensorboard.as_default():
-            for name in COLUMNS:
-                if figures.get(name) is not None:
-                    tf.summary.scalar(name, figures[name], step=progress.steps)
+        with self._tolerating_a_full_disk():
+            self._csv.writerow([tidy(figures.get(name)) for name in COLUMNS])
+            with self._tensorboard.as_default():
+                for name in COLUMNS:
+                    if figures.get(name) is not None:
+                        tf.summary.scalar(name, figures[name], step=progress.steps)
+
+    @contextmanager
+    def _tolerating_a_full_disk(self) -> Iterator[None]:
+        """Metrics that cannot be written are no reason to end a training; the first time is told."""
+        try:
+            yield
+        except (OSError, tf.errors.OpError) as error:
+            if not self._warned:
+                self.say(f"metrics in {self._run_dir} cannot be written: {error}; training goes on without them")
+            self._warned = True
 
     def _name_latecomers(self) -> None:
         """Ranks that were late in most updates of this row: something is wrong with them."""
@@ -158,11 +171,13 @@ class RunMetrics:
 
     def close(self, summary: dict[str, Any] | None) -> None:
         self._display.close()
-        self._tensorboard.close()
+        with self._tolerating_a_full_disk():
+            self._tensorboard.close()
         if summary is None:
             return
         text = json.dumps(summary | {"online_score": self._online.figures()["online_score"]}, indent=2)
-        write_atomically(self._run_dir / "summary.json", (text + "\n").encode())
+        with self._tolerating_a_full_disk():
+            write_atomically(self._run_dir / "summary.json", (text + "\n").encode())
 
 
 def resident_mb() -> int:

@@ -58,8 +58,7 @@ class Run:
             if code != launch.EXIT_OK or self._target_reached():
                 break
             self._pace.resume()
-        self._end(code)
-        return code
+        return self._end(code)
 
     def _consume(self, update: Update) -> int:
         """Everything that happens between two updates; the exit code if this was the last one."""
@@ -105,18 +104,21 @@ class Run:
         games = f"mean of {len(result.scores)} greedy games"
         self._metrics.say(f"evaluation after update {self._progress.updates:,}: {result.mean:.1f}, {games}")
 
-    def _end(self, code: int) -> None:
-        """Final evaluation, save and summary."""
+    def _end(self, code: int) -> int:
+        """Final evaluation, save and summary; the exit code."""
         if code == launch.EXIT_OK and self._config.evaluate.games and self._evaluated_at != self._progress.updates:
             self._evaluate()
         self._communicator.close()
         check_weights(self._agent.weights.numpy(), self._transport, self._progress.updates)
         kept_exact = code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games
-        if not kept_exact:  # games restart at regular saves only, or the resumed run would differ from an unbroken one
-            self._save()
+        # Games restart at regular saves only, or the resumed run would differ from an unbroken one.
+        saved = kept_exact or self._transport.broadcast(self._save())
         self._player.close()
-        self._metrics.say(self._last_words(code))
+        self._metrics.say(
+            self._last_words(code) if saved else "the last save failed: what came after the one before is lost"
+        )
         self._metrics.close(self._summary())
+        return code if saved else launch.EXIT_NOT_SAVED
 
     def _last_words(self, code: int) -> str:
         where = f"after {self._progress.updates:,} updates, {self._progress.steps:,} steps"
@@ -156,9 +158,15 @@ class Run:
             notes += [f"changed since then: {change}" for change in changes]
         return saved
 
-    def _save(self) -> None:
+    def _save(self) -> bool:
+        """Save on rank 0; a disk that is full does not end the training."""
         if self._world.rank == 0:
-            self._write(self._state())
+            try:
+                self._write(self._state())
+            except OSError as error:
+                self._metrics.say(f"could not save update {self._progress.updates:,}: {error}; older ones are kept")
+                return False
+        return True
 
     def _save_at_once(self) -> None:
         """From the signal thread: save the newest whole update, as the launcher may not wait for the agreed stop."""

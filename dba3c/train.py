@@ -24,11 +24,15 @@ def train(world: launch.World, argv: list[str]) -> int:
     launch.agreed(world, lambda: handshake.check(world.comm, order.config, world.hosts))
     launch.agreed(world, lambda: config.check_ranks(order.config, world.size))
     launch.agreed(world, lambda: comm.refuse_missing(order.config.comm.transport))
-    launch.agreed(world, lambda: cli.prepare_directory(order.run_dir) if world.rank == 0 else None)
+    lock = launch.agreed(world, lambda: cli.prepare_directory(order.run_dir) if world.rank == 0 else None)
     launch.load_tensorflow(world.threads)
     from dba3c.run import Run  # imports TensorFlow
 
-    return Run(world, order.config, order.run_dir).train()
+    try:
+        return Run(world, order.config, order.run_dir).train()
+    finally:
+        if lock is not None:
+            lock.close()
 
 
 if __name__ == "__main__":

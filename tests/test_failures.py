@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dba3c import checkpoint
-from dba3c.launch import EXIT_BAD_INPUT, EXIT_NOT_FINITE
+from dba3c.launch import EXIT_BAD_INPUT, EXIT_NOT_FINITE, EXIT_NOT_SAVED
 from tests import jobs
 
 
@@ -51,6 +55,42 @@ def test_tasks_that_do_not_find_each_other_are_refused(tmp_path: Path, task: str
     assert result.code == EXIT_BAD_INPUT
     assert result.output.count("srun --mpi=pmix") == (task == "0")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_does_not_end_the_training_but_the_last_save_must_succeed(tmp_path: Path) -> None:
+    """No file may grow beyond 300 kB, as a checkpoint does."""
+    words = jobs.command(2, "-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path}", "--train.total_steps=400")
+    result = jobs.run_words(["sh", "-c", 'ulimit -f 600; exec "$@"', "sh", *words])
+    assert result.code == EXIT_NOT_SAVED, result.output
+    assert result.output.count("could not save update") == 3  # 10, 20 and the last, 25
+    assert "File too large" in result.output
+    assert "the last save failed" in result.output
+    assert jobs.summary(tmp_path)["updates"] == 25
+    assert not list((tmp_path / "checkpoints").iterdir())
+    assert jobs.train(2, tmp_path, "--train.total_steps=400").code == 0
+
+
+def test_two_jobs_on_one_run_directory(tmp_path: Path) -> None:
+    first = jobs.start(2, "-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path}")
+    try:
+        wait_for((tmp_path / "checkpoints").exists)
+        owner = (tmp_path / "lock").read_text(encoding="utf-8").split()[1]
+        second = jobs.train(2, tmp_path)
+        assert second.code == EXIT_BAD_INPUT, second.output
+        assert second.output.count("dba3c:") == 1
+        assert f"process {owner} on" in second.output
+        os.kill(int(owner), signal.SIGKILL)
+    finally:
+        first.communicate(timeout=60)
+    result = jobs.train(2, tmp_path, "--train.total_steps=16")  # the lock of a dead job holds nobody up
+    assert result.code == 0, result.output
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def test_a_run_directory_of_another_game_is_refused(tmp_path: Path) -> None:
