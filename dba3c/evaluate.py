@@ -18,7 +18,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from dba3c import checkpoint, launch
 from dba3c.checkpoint import Checkpoint
 from dba3c.cli import Parser
-from dba3c.comm.mpi import MpiTransport
 from dba3c.config import ConfigError
 from dba3c.evaluation import Evaluation, evaluate
 from dba3c.launch import World
@@ -82,6 +81,7 @@ def play_and_report(world: World, argv: list[str]) -> int:
 def play(world: World, saved: Checkpoint) -> Evaluation:
     """This rank's share of the games, under a progress bar on rank 0."""
     from dba3c import build
+    from dba3c.comm.mpi import MpiTransport
 
     config = saved.config
     agent = build.agent(config)

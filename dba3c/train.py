@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from dba3c import cli, comm, config, handshake, launch
+from dba3c import cli, config, handshake, launch
 
 
 def main(argv: list[str]) -> int:
@@ -20,10 +20,12 @@ def main(argv: list[str]) -> int:
 
 
 def train(world: launch.World, argv: list[str]) -> int:
+    from dba3c import comm  # starts MPI, which --help need not
+
     order = launch.agreed(world, lambda: cli.train_order(argv))
     launch.agreed(world, lambda: handshake.check(world.comm, order.config, world.hosts))
     launch.agreed(world, lambda: config.check_ranks(order.config, world.size))
-    launch.agreed(world, lambda: comm.refuse_missing(order.config.comm.transport))
+    launch.agreed(world, lambda: comm.refuse_unusable(order.config.comm))
     lock = launch.agreed(world, lambda: cli.prepare_directory(order.run_dir) if world.rank == 0 else None)
     launch.load_tensorflow(world.threads)
     from dba3c.run import Run  # imports TensorFlow

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from dba3c import config, tune
-from dba3c.bench import main, parts, pipeline
+from dba3c.bench import main, parts, pipeline, ranks, scaling
 from dba3c.bench.command import peer_rows
 from dba3c.bench.pipeline import Layout
 
@@ -66,6 +69,27 @@ def test_a_real_measurement_fills_a_row() -> None:
     assert row["fraction_of_bound"] == pytest.approx(summary["steps_per_second"] / pipeline.bound(layout, MEASURED))
     assert row["shares"]["env"] > 0.05
     assert sum(row["shares"].values()) == pytest.approx(1.0)
+
+
+def test_scaling_counts() -> None:
+    assert [scaling.counts(size) for size in (1, 4, 6)] == [[1], [1, 2, 4], [1, 2, 4, 6]]
+
+
+def test_scaling_on_this_machine(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Started alone, it takes a rank for each core."""
+    json_file, picture = tmp_path / "scaling.json", tmp_path / "scaling.png"
+    words = ["scaling", "--game=pong", "--seconds=0.5", "--hidden=16", f"--json={json_file}", f"--plot={picture}"]
+    assert main(words) == 0
+    result = json.loads(json_file.read_text(encoding="utf-8"))
+    rows = {(row["scaling"], row["ranks"]): row for row in result["rows"] if row["scaling"] != "alone"}
+    cores = ranks.cores()
+    assert rows.keys() == {(kind, count) for kind in ("weak", "strong") for count in scaling.counts(cores)}
+    assert rows["strong", 1]["games_per_rank"] == cores * rows["strong", cores]["games_per_rank"]
+    assert all(0 < row["efficiency"] < 1.5 for row in rows.values())
+    assert result["hidden"][0]["hidden"] == 16
+    assert result["allreduce_milliseconds"]["mpi"] > 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "efficiency" in capfd.readouterr().out
 
 
 def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

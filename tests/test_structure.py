@@ -101,6 +101,13 @@ def test_no_tensorflow_is_loaded(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", check], cwd=PACKAGE.parent, check=False).returncode == 0
 
 
+@pytest.mark.parametrize("module", ["__main__", "bench", "cli", "evaluate", "launch", "train", "tune"])
+def test_no_mpi_is_started(module: str) -> None:
+    """mpi4py.MPI starts MPI when it is imported: --help must work without, and launch tells what is missing."""
+    check = f"import sys, dba3c.{module}; sys.exit('mpi4py.MPI' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], cwd=PACKAGE.parent, check=False).returncode == 0
+
+
 def test_help_is_quick() -> None:
     """Half a second is promised; a loaded machine gets twice that, TensorFlow would take four."""
     start = time.perf_counter()

@@ -51,6 +51,8 @@ def counts(size: int) -> list[int]:
 
 def on_ranks(world: World, options: Namespace, bar: Bar) -> dict[str, Any]:
     """All measurements, one after the other; the same result on every rank."""
+    from dba3c.comm import installed
+
     job = make_job(world, options.preset, options.game, options.seconds)
     n_sim = job.config.env.n_sim
     plan = [("alone", 1, n_sim * factor) for factor in BASE_FACTORS]
@@ -64,7 +66,7 @@ def on_ranks(world: World, options: Namespace, bar: Bar) -> dict[str, Any]:
     for row in rows:
         row["efficiency"] = row["points_per_second"] / row["ranks"] / base["points_per_second"]
     hidden = [hidden_row(world, options, units) for units in bar.track(options.hidden, description="hidden units")]
-    messages = {name: milliseconds(job, name) for name in transports()}
+    messages = {name: milliseconds(job, name) for name in ("mpi", "horovod") if installed(name)}
     return {
         "machine": ranks.machine(),
         "base": base,
@@ -145,19 +147,6 @@ def pace(job: Job, comm: Any, n_sim: int) -> dict[str, Any]:
         "compute_spread": float(np.std(computing)),
         "compute_samples": computing,
     }
-
-
-def transports() -> list[str]:
-    """Those that are installed."""
-    from dba3c.comm import refuse_missing
-
-    found = ["mpi"]
-    try:
-        refuse_missing("horovod")
-        found.append("horovod")
-    except configuration.ConfigError:
-        pass
-    return found
 
 
 def milliseconds(job: Job, name: str) -> float:

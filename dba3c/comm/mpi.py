@@ -30,3 +30,7 @@ class MpiTransport:
 
     def new_status(self) -> Any:
         return MPI.Status()
+
+
+def can_use_threads() -> bool:
+    return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE)
