@@ -6,7 +6,7 @@ import json
 import statistics
 import sys
 import tempfile
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from dba3c import config as configuration
 from dba3c import launch
 from dba3c.bench import parts, peers, pipeline, plots, predict, ranks, scaling, stragglers, tables
+from dba3c.bench.options import parse
 from dba3c.checkpoint import write_atomically
-from dba3c.cli import Parser
 
-SECONDS = {"parts": 2.0, "stragglers": 5.0}
 TORSOS = {"fast": "nips", "paper": "ba3c"}  # of the presets
 # A log file has no edge to wrap at; neither has the stdout that a launcher shows us, which looks like a terminal.
 CONSOLE = (
@@ -29,71 +28,15 @@ CONSOLE = (
 )
 
 
-def parser() -> Parser:
-    parser = Parser(prog="dba3c bench", description="Measure speed on this machine; let nothing else run meanwhile.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in (
-        ("parts", "microseconds per step of each part alone, and the steps/s that they allow"),
-        ("pipeline", "steps/s of the real trainer, as a fraction of what its parts allow"),
-        ("peers", "steps/s of the real trainer and of other systems, in turn; installs them below ~/.cache first"),
-        ("scaling", "data points/s and efficiency over rank counts; under mpirun or srun, or alone on all cores"),
-        ("predict", "time per update and efficiency on more nodes than are at hand, and the best n_backup"),
-        ("stragglers", "updates/s with slow and delayed ranks, with and without backup workers; computing is emulated"),
-    ):
-        command = commands.add_parser(name, help=text, description=text)
-        if name != "stragglers":
-            command.add_argument("--game", default="breakout", help="default: breakout")
-        command.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
-        command.add_argument("--seconds", type=float, default=SECONDS.get(name, 15.0), help="per measurement")
-        if name in ("pipeline", "peers"):
-            command.add_argument("--repeats", type=int, default=3, help="runs of each, in turn (default: 3)")
-        if name == "scaling":
-            command.add_argument(
-                "--hidden",
-                type=counts,
-                default=[],
-                metavar="UNITS",
-                help="sizes of the hidden layer to compare: 32,128,512",
-            )
-        if name in ("scaling", "predict"):
-            command.add_argument("--plot", type=Path, metavar="FILE", help="write a picture (png) there")
-        if name in ("pipeline", "scaling", "predict"):
-            command.add_argument("--preset", default="fast", choices=["fast", "paper"], help="default: fast")
-        if name == "predict":
-            add_prediction(command)
-    return parser
-
-
-def add_prediction(command: ArgumentParser) -> None:
-    networks = ",".join(predict.NETWORKS)
-    command.add_argument("--nodes", type=counts, default=[1, 4, 16, 64, 256, 1024], help="default: 1,4,16,64,256,1024")
-    command.add_argument("--network", type=known_networks, default=networks, help=f"default: {networks}")
-    command.add_argument("--cores", type=int, default=12, help="of a node, with a rank on each (default: 12)")
-
-
-def counts(text: str) -> list[int]:
-    numbers = [int(word) for word in text.split(",")]
-    if min(numbers) < 1:
-        raise ValueError
-    return numbers
-
-
-def known_networks(text: str) -> list[str]:
-    names = text.split(",")
-    if unknown := [name for name in names if name not in predict.NETWORKS]:
-        raise ArgumentTypeError(f"{unknown[0]}: not one of {', '.join(predict.NETWORKS)}")
-    return names
-
-
 def main(argv: list[str]) -> int:
     if argv[:1] == ["scaling"] and launch.launched():
         return launch.job(lambda world: scale(world, argv))
-    return ranks.command("bench", lambda: measure(parser().parse_args(argv), argv))
+    return ranks.command("bench", lambda: measure(parse(argv), argv))
 
 
 def scale(world: launch.World, argv: list[str]) -> int:
     """One rank's part in a scaling measurement; rank 0 shows and writes the result."""
-    options = launch.agreed(world, lambda: parser().parse_args(argv))
+    options = launch.agreed(world, lambda: parse(argv))
     launch.load_tensorflow(world.threads)
     with progress_bar(quiet=world.rank != 0) as bar:
         result = scaling.on_ranks(world, options, bar)
@@ -226,7 +169,7 @@ def run_stragglers(options: Namespace) -> dict[str, Any]:
 def run_predict(options: Namespace) -> dict[str, Any]:
     with progress_bar() as bar:
         bar.add_task("measuring this machine, then simulating", total=None)
-        measured = predict.measure(options.preset, options.game, options.seconds)
+        measured = predict.measure(options.preset, options.game, options.seconds, options.overrides)
         rows = predict.all_rows(options.nodes, options.network, options.cores, measured)
     facts = {
         "preset": options.preset,

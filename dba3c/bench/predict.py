@@ -86,18 +86,18 @@ def all_rows(nodes: list[int], networks: list[str], cores: int, measured: Measur
     return [predict(count, cores, name, measured)._asdict() for name in networks for count in nodes]
 
 
-def measure(preset: str, game: str, seconds: float) -> Measured:
+def measure(preset: str, game: str, seconds: float, overrides: list[str]) -> Measured:
     """One rank on every core of this machine, training for real."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "measured.json"
-        ranks.run(ranks.cores(), "dba3c.bench.predict", [preset, game, str(seconds), str(file)])
+        ranks.run(ranks.cores(), "dba3c.bench.predict", [preset, game, str(seconds), str(file), *overrides])
         found = json.loads(file.read_text(encoding="utf-8"))
     return Measured(np.array(found["computing"]), found["points"], found["message"], found["inside"])
 
 
-def on_rank(world: launch.World, preset: str, game: str, seconds: float, file: Path) -> int:
+def on_rank(world: launch.World, preset: str, game: str, seconds: float, file: Path, overrides: list[str]) -> int:
     launch.load_tensorflow(world.threads)
-    job = scaling.make_job(world, preset, game, seconds)
+    job = scaling.make_job(world, preset, game, seconds, *overrides)
     row = scaling.measure(job, world.size, job.config.env.n_sim)
     inside = scaling.milliseconds(job, "mpi") / 1e3
     found = {"computing": row["compute_samples"], "points": row["effective_batch"] // world.size}
@@ -108,5 +108,5 @@ def on_rank(world: launch.World, preset: str, game: str, seconds: float, file: P
 
 
 if __name__ == "__main__":
-    PRESET, GAME, SECONDS, FILE = sys.argv[1:]
-    sys.exit(launch.job(lambda world: on_rank(world, PRESET, GAME, float(SECONDS), Path(FILE))))
+    PRESET, GAME, SECONDS, FILE, *OVERRIDES = sys.argv[1:]
+    sys.exit(launch.job(lambda world: on_rank(world, PRESET, GAME, float(SECONDS), Path(FILE), OVERRIDES)))

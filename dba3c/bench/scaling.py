@@ -53,7 +53,7 @@ def on_ranks(world: World, options: Namespace, bar: Bar) -> dict[str, Any]:
     """All measurements, one after the other; the same result on every rank."""
     from dba3c.comm import installed
 
-    job = make_job(world, options.preset, options.game, options.seconds)
+    job = make_job(world, options.preset, options.game, options.seconds, *options.overrides)
     n_sim = job.config.env.n_sim
     plan = [("alone", 1, n_sim * factor) for factor in BASE_FACTORS]
     plan += [("weak", count, n_sim) for count in counts(world.size)]
@@ -78,7 +78,8 @@ def on_ranks(world: World, options: Namespace, bar: Bar) -> dict[str, Any]:
 
 def hidden_row(world: World, options: Namespace, units: int) -> dict[str, Any]:
     """The whole job with another size of the hidden layer: a larger one makes the message longer, too."""
-    job = make_job(world, options.preset, options.game, options.seconds, f"model.hidden={units}")
+    overrides = (*options.overrides, f"model.hidden={units}")
+    job = make_job(world, options.preset, options.game, options.seconds, *overrides)
     parameters = job.agent.layout.total
     return {"hidden": units, "parameters": parameters} | measure(job, world.size, job.config.env.n_sim)
 

@@ -167,24 +167,11 @@ def wait_until_idle(seconds: float = 60.0) -> None:
         time.sleep(0.3)
 
 
-def shape(rate: str, delay: str) -> None:
-    """Make every host's link as slow as a real one: tc's words for bits per second and for the delay of each packet."""
+def shape(rate: str) -> None:
+    """Limit what every host sends, in tc's words for bits per second. (Delays need netem, which kernels may lack.)"""
     for host in HOSTS:
-        sh(
-            "tc",
-            "-n",
-            namespace(host),
-            "qdisc",
-            "replace",
-            "dev",
-            "eth0",
-            "root",
-            "netem",
-            "rate",
-            rate,
-            "delay",
-            delay,
-        )
+        limit = ("root", "tbf", "rate", rate, "burst", "256kb", "latency", "100ms")
+        sh("tc", "-n", namespace(host), "qdisc", "replace", "dev", "eth0", *limit)
 
 
 def command(*words: str, seconds: float = 120.0, **variables: str) -> subprocess.CompletedProcess[str]:

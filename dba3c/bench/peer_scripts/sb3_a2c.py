@@ -14,6 +14,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecFram
 from torch import nn
 
 WARM_UP_STEPS = 800
+LAYOUTS = [(32, DummyVecEnv), (64, DummyVecEnv), (128, DummyVecEnv), (32, SubprocVecEnv), (64, SubprocVecEnv)]
 
 
 class Nips128(BaseFeaturesExtractor):
@@ -67,8 +68,7 @@ def main(game, seconds, file):
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     rows = [
         {"layout": f"{n_envs} games, {vec_env.__name__}", "steps_per_second": pace(game, seconds, n_envs, vec_env)}
-        for n_envs in (32, 64, 128)
-        for vec_env in (DummyVecEnv, SubprocVecEnv)
+        for n_envs, vec_env in LAYOUTS
     ]
     best = max(rows, key=lambda row: row["steps_per_second"])
     with open(file, "w", encoding="utf-8") as output:
