@@ -10,6 +10,15 @@ from dba3c.cli import Parser, split_overrides
 from dba3c.config import ConfigError
 
 SECONDS = {"parts": 2.0, "stragglers": 5.0}
+KEYS_TOO = "; keys of the configuration may follow: --actor.n_steps=20"
+COMMANDS = {
+    "parts": "microseconds per step of each part alone, and the steps/s that they allow",
+    "pipeline": "steps/s of the real trainer, as a fraction of what its parts allow",
+    "peers": "steps/s of the real trainer and of other systems, in turn; installs them below ~/.cache first",
+    "scaling": "data points/s and efficiency over rank counts; under mpirun or srun, or alone on all cores" + KEYS_TOO,
+    "stragglers": "updates/s with slow and delayed ranks, with and without backup workers; computing is emulated",
+    "predict": "time per update and efficiency on more nodes than are at hand, and the best n_backup" + KEYS_TOO,
+}
 
 
 def parse(argv: list[str]) -> Namespace:
@@ -24,22 +33,7 @@ def parse(argv: list[str]) -> Namespace:
 def parser() -> Parser:
     parser = Parser(prog="dba3c bench", description="Measure speed on this machine; let nothing else run meanwhile.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in (
-        ("parts", "microseconds per step of each part alone, and the steps/s that they allow"),
-        ("pipeline", "steps/s of the real trainer, as a fraction of what its parts allow"),
-        ("peers", "steps/s of the real trainer and of other systems, in turn; installs them below ~/.cache first"),
-        (
-            "scaling",
-            "data points/s and efficiency over rank counts; under mpirun or srun, or alone on all cores;"
-            " keys of the configuration may follow: --actor.n_steps=20",
-        ),
-        (
-            "predict",
-            "time per update and efficiency on more nodes than are at hand, and the best n_backup;"
-            " keys of the configuration may follow: --actor.n_steps=20",
-        ),
-        ("stragglers", "updates/s with slow and delayed ranks, with and without backup workers; computing is emulated"),
-    ):
+    for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         if name != "stragglers":
             command.add_argument("--game", default="breakout", help="default: breakout")
