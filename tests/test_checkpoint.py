@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dba3c.checkpoint import FIXED, Checkpoint, differences, load, load_newest, newest_first, save
-from dba3c.config import ConfigError
+from dba3c.config import ConfigError, parse
 from tests.helpers import settings
 
 
@@ -201,7 +201,7 @@ STRANGERS = {
     "no meta": npz(weights=np.zeros(3)),
     "meta no json": meta_only("{"),
     "meta of another kind": meta_only("[]"),
-    "config of another version": meta_only(json.dumps({"progress": {}, "config": "env: {}"})),
+    "config of a later version": meta_only(json.dumps({"progress": {}, "config": "env: {speed: 3}"})),
     "config no yaml": meta_only(json.dumps({"progress": {}, "config": "a: [b"})),
     "no progress": meta_only(json.dumps({"config": settings().dump()})),
 }
@@ -216,6 +216,13 @@ def test_what_is_no_checkpoint_of_ours_is_passed_over(tmp_path: Path, content: b
     assert loaded is not None
     assert loaded.progress["updates"] == 1
     assert len(warnings) == 1
+
+
+def test_a_configuration_from_before_some_key_gets_its_default() -> None:
+    text = settings("algorithm.gamma=0.9").dump()
+    assert "  gae_lambda: 0.95\n" in text
+    older = parse(text.replace("  gae_lambda: 0.95\n", ""))
+    assert (older.algorithm.gae_lambda, older.algorithm.gamma) == (0.95, 0.9)
 
 
 FIXED_CHANGES = ("env.game=pong", "env.profile=paper", "model.torso=nature", "model.hidden=64", "optimizer.name=sgd")

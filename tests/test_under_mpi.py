@@ -13,9 +13,7 @@ import pytest
 from tests import jobs
 
 
-@pytest.mark.parametrize(
-    ("ranks", "transport"), [(1, "mpi"), (2, "mpi"), (3, "mpi"), (4, "mpi"), (2, "horovod"), (4, "horovod")]
-)
+@pytest.mark.parametrize(("ranks", "transport"), [(1, "mpi"), (2, "mpi"), (3, "mpi"), (4, "mpi"), (2, "horovod")])
 def test_suite(ranks: int, transport: str) -> None:
     if transport == "horovod" and find_spec("horovod") is None:
         pytest.skip("Horovod is not installed (make horovod)")
