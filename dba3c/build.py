@@ -67,6 +67,7 @@ def communicator(
     def applied(number: int) -> None:
         learner.version = number
 
+    applied(progress.updates)  # gradients for other weights than the communicator's would be dropped
     total = config.train.total_steps
     parts = Parts(among, rule, timings, progress, total, applied, everyone)
     return STRATEGIES[config.comm.strategy](config.comm, parts)

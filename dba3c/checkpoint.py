@@ -125,7 +125,7 @@ FIXED = ("env.game", "env.profile", "model.torso", "model.hidden", "optimizer.na
 
 def differences(saved: Config, wanted: Config) -> list[str]:
     """What a resumed run changes; ConfigError where the saved arrays would not fit."""
-    old, new = flatten(saved.model_dump()), flatten(wanted.model_dump())
+    old, new = saved.flat(), wanted.flat()
     changed = [name for name in new if old.get(name) != new[name] and not name.startswith("targets.")]
     for name in changed:
         if name in FIXED:
@@ -134,7 +134,3 @@ def differences(saved: Config, wanted: Config) -> list[str]:
                 " choose another --run-dir"
             )
     return [f"{name}: {old.get(name)!r} → {new[name]!r}" for name in changed]
-
-
-def flatten(sections: dict[str, Any]) -> dict[str, Any]:
-    return {f"{section}.{key}": value for section, keys in sections.items() for key, value in keys.items()}

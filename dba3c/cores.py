@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,17 +22,19 @@ def place(host: str) -> Place:
     return Place(host, physical_cores(os.sched_getaffinity(0)), cpu_quota())
 
 
-def core_share(rank: int, places: list[Place]) -> float:
-    """Cores that `rank` gets if the ranks of its host that may use the same ones share them fairly."""
-    mine = places[rank]
-    neighbours = [other for other in places if other.host == mine.host]
-    share = sum(1 / sum(core in other.cores for other in neighbours) for core in mine.cores)
-    return min(share, mine.quota / len(neighbours))
+def core_shares(places: list[Place]) -> list[float]:
+    """Cores that each rank gets if the ranks of a host that may use the same ones share them fairly."""
+    users = Counter((place.host, core) for place in places for core in place.cores)
+    neighbours = Counter(place.host for place in places)
+    return [
+        min(sum(1 / users[place.host, core] for core in place.cores), place.quota / neighbours[place.host])
+        for place in places
+    ]
 
 
-def threads_of(rank: int, places: list[Place]) -> int:
-    """Threads that `rank` can keep busy."""
-    return max(1, int(core_share(rank, places) + 1e-9))
+def threads_for(share: float) -> int:
+    """Threads that a rank with so many cores can keep busy."""
+    return max(1, int(share + 1e-9))
 
 
 def physical_cores(cpus: set[int], sysfs: Path = Path("/sys/devices/system/cpu")) -> list[int]:

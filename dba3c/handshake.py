@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from importlib import metadata
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import dba3c
 from dba3c import envs
 from dba3c.config import ConfigError
-from dba3c.cores import Place, core_share, threads_of
+from dba3c.cores import Place, core_shares, threads_for
 from dba3c.sections import Config
 
 MOST_NAMES = 6  # of hosts in a row of the layout
@@ -25,9 +26,7 @@ def facts(config: Config) -> dict[str, str]:
         "ale-py": version("ale-py"),
         "NumPy": version("numpy"),
     }
-    settings = {
-        f"{section}.{key}": str(value) for section, keys in config.model_dump().items() for key, value in keys.items()
-    }
+    settings = {name: str(value) for name, value in config.flat().items()}
     return versions | {f"the ROM of {config.env.game}": envs.rom_checksum(config.env.game)} | settings
 
 
@@ -85,10 +84,13 @@ def names(hosts: list[str]) -> str:
 
 def layout(places: list[Place], n_sim: int) -> list[str]:
     """The job as a small table, hosts that are alike in one row; and what is wrong with it."""
+    shares = core_shares(places)
+    ranks_of: dict[str, list[int]] = {}
+    for rank, place in enumerate(places):
+        ranks_of.setdefault(place.host, []).append(rank)
     rows: dict[tuple[int, str], list[str]] = {}
-    for host in dict.fromkeys(place.host for place in places):
-        ranks = [rank for rank, place in enumerate(places) if place.host == host]
-        cores = sorted({threads_of(rank, places) for rank in ranks})
+    for host, ranks in ranks_of.items():
+        cores = sorted({threads_for(shares[rank]) for rank in ranks})
         rows.setdefault((len(ranks), "-".join(str(c) for c in dict.fromkeys((cores[0], cores[-1])))), []).append(host)
     lines = [f"{'hosts':>5} {'ranks each':>11} {'cores per rank':>15} {'games per rank':>15}"]
     for (count, cores_each), hosts in rows.items():
@@ -99,8 +101,7 @@ def layout(places: list[Place], n_sim: int) -> list[str]:
 def crowded(places: list[Place]) -> list[str]:
     """One warning per host whose ranks have less than a core each."""
     warnings: dict[str, str] = {}
-    for rank, place in enumerate(places):
-        share = core_share(rank, places)
+    for rank, (place, share) in enumerate(zip(places, core_shares(places), strict=True)):
         if share < 0.99 and place.host not in warnings:
             warnings[place.host] = (
                 f"{place.host}: rank {rank} shares its core with other ranks ({share:.2f} of a core is its own) and"
@@ -111,5 +112,11 @@ def crowded(places: list[Place]) -> list[str]:
 
 
 def check(comm: Any, config: Config, hosts: list[str]) -> None:
-    """The whole check, on every rank; ConfigError on all of them if they differ."""
-    refuse_differences(comm.allgather(facts(config)), hosts)
+    """The whole check, on every rank; ConfigError on all of them if they differ.
+
+    Digests travel first: everyone's facts would be megabytes on every rank of a large job.
+    """
+    mine = facts(config)
+    digest = hashlib.sha256(repr(mine).encode()).digest()
+    if len(set(comm.allgather(digest))) > 1:
+        refuse_differences(comm.allgather(mine), hosts)

@@ -72,7 +72,8 @@ def start() -> World:
     refuse_singletons(comm.size)
     host = socket.gethostname()
     places = comm.allgather(cores.place(host))
-    return World(comm, comm.rank, comm.size, host, cores.threads_of(comm.rank, places), places, started)
+    threads = cores.threads_for(cores.core_shares(places)[comm.rank])
+    return World(comm, comm.rank, comm.size, host, threads, places, started)
 
 
 def launched() -> bool:

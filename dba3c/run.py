@@ -47,6 +47,7 @@ class Run:
             self._metrics.say(f"nothing to do: {self._last_words(launch.EXIT_OK)}")
             self._metrics.close(None)
             self._player.close()
+            self._communicator.close()
             return launch.EXIT_OK
         self._player.restart(self._progress.updates)
         self._pace.resume()

@@ -152,5 +152,9 @@ class Config(Section):
             return self.targets.get(self.env.game)
         return None if target == "none" else float(target)
 
+    def flat(self) -> dict[str, Any]:
+        """Every value by its name on the command line, section.key."""
+        return {f"{name}.{key}": value for name, keys in self.model_dump().items() for key, value in keys.items()}
+
     def dump(self) -> str:
         return yaml.safe_dump(self.model_dump(), sort_keys=False)

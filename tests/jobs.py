@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +70,22 @@ def run_words(words: list[str], seconds: float = 120.0, **environment: str) -> R
 
 def train(ranks: int, run_dir: Path, *options: str, **environment: str) -> Result:
     return run(ranks, "-m", "dba3c.train", *TINY, f"--run-dir={run_dir}", *options, **environment)
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 90.0, why: Callable[[], str] = lambda: "") -> None:
+    """Look often until it is so; after the time is over the test fails and says why."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, f"nothing happens: {why()}"
+        time.sleep(0.02)
+
+
+def other_version(folder: Path) -> None:
+    """A copy of the package in `folder` that says that it is another version."""
+    shutil.copytree(ROOT / "dba3c", folder / "dba3c")
+    module = folder / "dba3c" / "__init__.py"
+    text = module.read_text(encoding="utf-8")
+    module.write_text(text.replace('__version__ = "', '__version__ = "9.'), encoding="utf-8")
 
 
 def summary(run_dir: Path) -> dict[str, Any]:

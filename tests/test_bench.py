@@ -92,6 +92,33 @@ def test_scaling_on_this_machine(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert "efficiency" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (["scaling", "--actor.nsteps=20"], "actor.n_steps"),
+        (["scaling", "--game=brekout"], "breakout"),
+        (["scaling", "--comm.transport=horovod"], "compares the transports"),
+        (["predict", "--comm.n_backup=1"], "comm.strategy=backup"),
+        (["pipeline", "--actor.n_steps=20"], "not understood"),
+    ],
+)
+def test_bad_input_is_told_before_any_rank_starts(
+    words: list[str], remedy: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    output = capfd.readouterr().err
+    assert remedy in output
+    assert output.count("dba3c bench:") == len(output.splitlines()) == 1
+
+
+def test_scaling_with_backup_workers(tmp_path: Path) -> None:
+    """One rank alone has no backup; the agent of an earlier measurement starts again with the communicator's number."""
+    words = ["scaling", "--game=pong", "--seconds=0.5", f"--json={tmp_path / 'scaling.json'}"]
+    assert main([*words, "--comm.strategy=backup", "--comm.n_backup=1"]) == 0
+    rows = json.loads((tmp_path / "scaling.json").read_text(encoding="utf-8"))["rows"]
+    assert all(row["points_per_second"] > 0 for row in rows)
+
+
 def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["speed"]) == 2
     assert "speed" in capsys.readouterr().err

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +71,7 @@ def test_a_full_disk_does_not_end_the_training_but_the_last_save_must_succeed(tm
 def test_two_jobs_on_one_run_directory(tmp_path: Path) -> None:
     first = jobs.start(2, "-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path}")
     try:
-        wait_for((tmp_path / "checkpoints").exists)
+        jobs.wait_for((tmp_path / "checkpoints").exists)
         owner = (tmp_path / "lock").read_text(encoding="utf-8").split()[1]
         second = jobs.train(2, tmp_path)
         assert second.code == EXIT_BAD_INPUT, second.output
@@ -84,13 +82,6 @@ def test_two_jobs_on_one_run_directory(tmp_path: Path) -> None:
         first.communicate(timeout=60)
     result = jobs.train(2, tmp_path, "--train.total_steps=16")  # the lock of a dead job holds nobody up
     assert result.code == 0, result.output
-
-
-def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def test_a_run_directory_of_another_game_is_refused(tmp_path: Path) -> None:

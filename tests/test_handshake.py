@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -89,10 +88,7 @@ def test_another_option_on_one_rank_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_version_on_one_rank_is_refused(tmp_path: Path) -> None:
-    shutil.copytree(jobs.ROOT / "dba3c", tmp_path / "dba3c", symlinks=False)
-    module = tmp_path / "dba3c" / "__init__.py"
-    text = module.read_text(encoding="utf-8")
-    module.write_text(text.replace('__version__ = "', '__version__ = "9.'), encoding="utf-8")
+    jobs.other_version(tmp_path)
     words = ["-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path / 'run'}"]
     stranger = ["env", f"--chdir={tmp_path}", f"PATH={os.environ['PATH']}", sys.executable, *words]
     result = mpirun_with_a_stranger(tmp_path / "run", words, stranger)

@@ -131,10 +131,8 @@ def test_ctrl_c_under_mpirun_loses_nothing(tmp_path: Path) -> None:
 
 
 def wait_for_checkpoint(run_dir: Path, update: int) -> None:
-    deadline = time.monotonic() + 90
-    while not any(int(p.name[7:16]) >= update for p in checkpoint.newest_first(run_dir / "checkpoints")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    folder = run_dir / "checkpoints"
+    jobs.wait_for(lambda: any(int(p.name[7:16]) >= update for p in checkpoint.newest_first(folder)))
 
 
 def ranks_of(pid: int) -> list[int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dba3c import launch
-from dba3c.cores import UNLIMITED, Place, cpu_quota, physical_cores, threads_of
+from dba3c.cores import UNLIMITED, Place, core_shares, cpu_quota, physical_cores, threads_for
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from dba3c.cores import UNLIMITED, Place, cpu_quota, physical_cores, threads_of
 )
 def test_cores_are_shared(places: list[tuple[str, list[int], float]], threads: list[int]) -> None:
     named = [Place(*place) for place in places]
-    assert [threads_of(rank, named) for rank in range(len(places))] == threads
+    assert [threads_for(share) for share in core_shares(named)] == threads
 
 
 @pytest.mark.parametrize(("text", "cores"), [("max 100000", UNLIMITED), ("150000 100000", 1.5), ("", UNLIMITED)])

@@ -68,10 +68,6 @@ class Sleeper:
     def gradients(self, _batch: Any, _advantage_scale: float) -> Iterator[Gradient]:
         yield Gradient(self._mean, 1, 1, self.version, {}, {"max_lag": 0.0})
 
-    def restart(self, update: int) -> None: ...
-
-    def close(self) -> None: ...
-
 
 class Weights:
     """An optimizer that costs next to nothing."""
@@ -105,17 +101,13 @@ def measure(comm: Any, pattern: Pattern, n_backup: int, seconds: float, paramete
 
     strategy = "backup" if n_backup else "allreduce"
     settings = config.load("fast", [f"comm.strategy={strategy}", f"comm.n_backup={n_backup}"]).comm
-    sleeper, timings, progress, deadline = (
-        Sleeper(pattern, comm.rank, parameters),
-        Timings(),
-        Progress(),
-        Deadline(seconds),
-    )
+    sleeper, deadline = Sleeper(pattern, comm.rank, parameters), Deadline(seconds)
+    timings, progress = Timings(), Progress()
 
     def applied(number: int) -> None:
         sleeper.version = number
 
-    parts = Parts(MpiTransport(comm), Weights(parameters), timings, Progress(), 2**62, applied)
+    parts = Parts(MpiTransport(comm), Weights(parameters), timings, progress, 2**62, applied)
     communicator = STRATEGIES[settings.strategy](settings, parts)
     ends, late = [], np.zeros(comm.size)
     for update in train(sleeper, sleeper, communicator, progress, 2**62, deadline, timings):  # type: ignore[arg-type]

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from dba3c.bench import predict
 from dba3c.cli import Parser, split_overrides
-from dba3c.config import ConfigError
+from dba3c.config import ConfigError, load
+from dba3c.envs import resolve_game
+from dba3c.sections import Config
 
 SECONDS = {"parts": 2.0, "stragglers": 5.0}
 KEYS_TOO = "; keys of the configuration may follow: --actor.n_steps=20"
@@ -27,7 +29,20 @@ def parse(argv: list[str]) -> Namespace:
     if rest and options.command not in ("predict", "scaling"):
         raise ConfigError(f"{rest[0]}: not understood; see --help")
     options.overrides = split_overrides(rest)
+    if "game" in options:
+        options.game = resolve_game(options.game, "--game")
+    if "preset" in options:
+        check_overrides(load(options.preset, options.overrides))
     return options
+
+
+def check_overrides(config: Config) -> None:
+    """Refuse what would have no effect."""
+    if config.comm.transport != "mpi":
+        raise ConfigError(
+            f"comm.transport={config.comm.transport}: is not used here, as only mpi can divide the ranks;"
+            " bench scaling compares the transports at its end"
+        )
 
 
 def parser() -> Parser:

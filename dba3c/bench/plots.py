@@ -6,14 +6,21 @@ from pathlib import Path
 from typing import Any
 
 
-def scaling(result: dict[str, Any], file: Path) -> None:
-    """Data points/s and efficiency against the number of ranks."""
+def pyplot() -> Any:
+    """Matplotlib for files, without a screen."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
+
+    return plt
+
+
+def scaling(result: dict[str, Any], file: Path) -> None:
+    """Data points/s and efficiency against the number of ranks."""
     from matplotlib.ticker import PercentFormatter, ScalarFormatter
 
+    plt = pyplot()
     figure, (paces, efficiencies) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     counts = sorted({row["ranks"] for row in result["rows"]})
     ideal = [count * result["base"]["points_per_second"] for count in counts]
@@ -40,12 +47,9 @@ def scaling(result: dict[str, Any], file: Path) -> None:
 
 def prediction(result: dict[str, Any], file: Path) -> None:
     """Predicted efficiency against the number of nodes, for each network."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
     from matplotlib.ticker import PercentFormatter
 
+    plt = pyplot()
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     for name in dict.fromkeys(row["network"] for row in result["rows"]):
         rows = [row for row in result["rows"] if row["network"] == name]

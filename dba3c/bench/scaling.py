@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from rich.progress import Progress as Bar
@@ -17,6 +18,8 @@ from dba3c.types import PARTS, Progress, Timings, Transport
 
 if TYPE_CHECKING:  # needs TensorFlow
     from dba3c.agent import Agent
+
+T = TypeVar("T")
 
 WARM_UP_UPDATES = 2  # the first ones compile and meet cold caches
 BASE_FACTORS = (1, 2, 4)  # games of the one-rank layouts that efficiency is measured against, times n_sim
@@ -94,21 +97,24 @@ def make_job(world: World, preset: str, game: str, seconds: float, *more: str) -
 
 def measure(job: Job, count: int, n_sim: int) -> dict[str, Any]:
     """The pace of the first `count` ranks with `n_sim` games each, while the others sleep."""
-    world = job.world
-    playing = world.rank < count
-    part = world.comm.Split(int(playing), world.rank)
-    row = pace(job, part, n_sim) if playing else None
-    part.Free()
-    wait_quietly(world.comm)
-    result: dict[str, Any] = world.comm.bcast(row)
+    row = on_first(job.world, count, lambda part: pace(job, part, n_sim))
+    result: dict[str, Any] = job.world.comm.bcast(row)
     return result
 
 
-def wait_quietly(comm: Any) -> None:
-    """A barrier that leaves the cores to those who work: MPI's own waits at full speed."""
-    request = comm.Ibarrier()
-    while not request.Test():
+def on_first(world: World, count: int, work: Callable[[Any], T]) -> T | None:
+    """What `work` gives on the first `count` ranks, whose communicator it gets; the others sleep and get None.
+
+    They must not wait in MPI, which waits at full speed, but leave the cores to those who work.
+    """
+    playing = world.rank < count
+    part = world.comm.Split(int(playing), world.rank)
+    result = work(part) if playing else None
+    part.Free()
+    everyone = world.comm.Ibarrier()
+    while not everyone.Test():
         time.sleep(0.01)
+    return result
 
 
 def pace(job: Job, comm: Any, n_sim: int) -> dict[str, Any]:
@@ -118,7 +124,8 @@ def pace(job: Job, comm: Any, n_sim: int) -> dict[str, Any]:
     from dba3c.trainer import train
 
     env = job.config.env.model_copy(update={"n_sim": n_sim})
-    config = job.config.model_copy(update={"env": env})
+    comm_config = job.config.comm.model_copy(update={"n_backup": min(job.config.comm.n_backup, comm.size - 1)})
+    config = job.config.model_copy(update={"env": env, "comm": comm_config})
     timings, progress, deadline = Timings(), Progress(), Deadline(job.seconds)
     rule = build.optimizer(config, job.agent)
     communicator = build.communicator(config, MpiTransport(comm), job.agent, rule, timings, progress)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dba3c import launch
 from dba3c.bench import emulation
 from dba3c.bench.emulation import Pattern
+from dba3c.bench.scaling import on_first
 from dba3c.launch import World
 
 PARAMETERS = 345_143  # of the preset `fast`: 1.4 MB
@@ -43,22 +45,14 @@ def cases(seconds: float) -> list[Case]:
 
 def on_rank(world: World, seconds: float, file: Path) -> int:
     """All cases in turn; ranks that a case does not need wait."""
-    from dba3c.bench.scaling import wait_quietly
-
-    rows = []
-    for case in cases(seconds):
-        part = world.comm.Split(int(world.rank < case.ranks), world.rank)
-        if world.rank < case.ranks:
-            pace = emulation.measure(part, case.pattern, case.n_backup, case.seconds, PARAMETERS)
-            rows.append(row(case, pace))
-        part.Free()
-        wait_quietly(world.comm)
+    rows = [on_first(world, case.ranks, partial(measure, case)) for case in cases(seconds)]
     if world.rank == 0:
         file.write_text(json.dumps(rows), encoding="utf-8")
     return launch.EXIT_OK
 
 
-def row(case: Case, pace: emulation.Pace) -> dict[str, Any]:
+def measure(case: Case, comm: Any) -> dict[str, Any]:
+    pace = emulation.measure(comm, case.pattern, case.n_backup, case.seconds, PARAMETERS)
     return {
         "case": case.name,
         "ranks": case.ranks,
@@ -69,15 +63,20 @@ def row(case: Case, pace: emulation.Pace) -> dict[str, Any]:
     }
 
 
+def predicted(case: Case, message: float) -> float | None:
+    """The simulation knows nothing of pauses."""
+    if case.pattern.pause:
+        return None
+    return emulation.simulate(case.ranks, case.n_backup, case.pattern.segments(case.ranks), message)
+
+
 def result(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Each pace next to that of equal ranks and to what a simulation of the same ranks says."""
     equal = rows[0]["updates_per_second"]
     message = 1 / equal - SECONDS_PER_GRADIENT
     for case, measured in zip(cases(0.0), rows, strict=True):
         measured["of_equal_ranks"] = measured["updates_per_second"] / equal
-        segments = case.pattern.segments(case.ranks)
-        predicted = emulation.simulate(case.ranks, case.n_backup, segments, message)
-        measured["predicted"] = None if case.pattern.pause else predicted
+        measured["predicted"] = predicted(case, message)
     kept = next(row for row in rows if row["n_backup"] == 1)
     return {"rows": rows, "pace_kept": kept["of_equal_ranks"]}
 

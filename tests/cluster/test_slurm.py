@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -37,14 +36,15 @@ def sbatch(script: str, log: Path, *arguments: str, **variables: str) -> str:
 
 
 def wait_for(what: Callable[[], bool], log: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while not what():
+    def why() -> str:
         text = log.read_text(encoding="utf-8") if log.exists() else ""
-        assert time.monotonic() < end, f"nothing happens:\n{slurm.command('scontrol', 'show', 'job').stdout}\n{text}"
-        time.sleep(0.5)
+        return f"{slurm.command('scontrol', 'show', 'job').stdout}\n{text}"
+
+    jobs.wait_for(what, PATIENCE, why)
 
 
 def ended(job: str) -> bool:
+    time.sleep(0.5)  # squeue is a process of its own, on cores that the job needs
     return slurm.command("squeue", "--noheader", f"--jobs={job}", "--states=PD,R,CG,S,RH,RQ,RS").stdout.strip() == ""
 
 
@@ -107,10 +107,7 @@ def test_a_rank_with_another_configuration_is_named(tmp_path: Path) -> None:
 
 
 def test_a_rank_with_another_version_is_named(tmp_path: Path) -> None:
-    shutil.copytree(jobs.ROOT / "dba3c", tmp_path / "dba3c")
-    module = tmp_path / "dba3c" / "__init__.py"
-    text = module.read_text(encoding="utf-8")
-    module.write_text(text.replace('__version__ = "', '__version__ = "9.'), encoding="utf-8")
+    jobs.other_version(tmp_path)
     (tmp_path / "stranger.sh").write_text(f"cd {tmp_path}; exec {' '.join(TRAIN)}", encoding="utf-8")
     programs = f"0-2 {' '.join(TRAIN)}\n3 sh {tmp_path / 'stranger.sh'}\n"
     (tmp_path / "programs").write_text(programs, encoding="utf-8")

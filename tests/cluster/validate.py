@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dba3c import launch
-from dba3c.bench import emulation, predict, scaling
+from dba3c.bench import emulation, plots, predict, scaling
 from dba3c.bench.emulation import Pattern
 from dba3c.bench.stragglers import PARAMETERS
 from tests.cluster import slurm
@@ -27,18 +28,15 @@ SECONDS = 12.0
 
 def on_rank(world: launch.World, file: Path) -> int:
     """Measure on the first 2, 4, … ranks; rank 0 writes the rows."""
-    rows = []
-    for count in COUNTS:
-        for n_backup in (0, 1):
-            part = world.comm.Split(int(world.rank < count), world.rank)
-            if world.rank < count:
-                pace = emulation.measure(part, PATTERN, n_backup, SECONDS, PARAMETERS)
-                rows.append({"hosts": count, "n_backup": n_backup, "measured": pace.updates_per_second})
-            part.Free()
-            scaling.wait_quietly(world.comm)
+    rows = [scaling.on_first(world, count, partial(measure, n_backup)) for count in COUNTS for n_backup in (0, 1)]
     if world.rank == 0:
         file.write_text(json.dumps(rows), encoding="utf-8")
     return launch.EXIT_OK
+
+
+def measure(n_backup: int, comm: Any) -> dict[str, Any]:
+    pace = emulation.measure(comm, PATTERN, n_backup, SECONDS, PARAMETERS)
+    return {"hosts": comm.size, "n_backup": n_backup, "measured": pace.updates_per_second}
 
 
 def predicted(row: dict[str, Any]) -> float:
@@ -48,12 +46,7 @@ def predicted(row: dict[str, Any]) -> float:
 
 
 def plot(rows: list[dict[str, Any]], file: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    figure, axes = plots.pyplot().subplots(figsize=(6, 4), layout="constrained")
     for n_backup, color in ((0, "tab:blue"), (1, "tab:orange")):
         chosen = [row for row in rows if row["n_backup"] == n_backup]
         hosts = [row["hosts"] for row in chosen]
