@@ -54,10 +54,14 @@ class Group:
             answers.put(error)
 
     def answered(self, step: Step) -> None:
-        self.rollout.stepped(step)
-        self.episodes += self.games.count(step)
         self.observations = step.observations
         self.steps += 1
+        if step.lost:  # neither the segment nor the games have an end
+            self.rollout.clear()
+            self.games = Games(self.env.n_sim)
+            return
+        self.rollout.stepped(step)
+        self.episodes += self.games.count(step)
 
     def predicted(self, prediction: Prediction, version: int) -> Batch | None:
         """Begin the next step; the segment that these values close, if one was full."""

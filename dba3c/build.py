@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from dba3c import envs, models
 from dba3c.actor import Lockstep
 from dba3c.agent import Agent
@@ -12,9 +14,12 @@ from dba3c.async_actor import Async
 from dba3c.comm import STRATEGIES, make_transport
 from dba3c.comm.allreduce import Parts
 from dba3c.evaluation import MakeEnv
+from dba3c.faults import Faults, FaultyEnv
+from dba3c.guard import Guarded
 from dba3c.optimizers import FlatOptimizer
 from dba3c.sections import Config
-from dba3c.types import Communicator, Optimizer, Player, Progress, Timings, Transport, VectorEnv
+from dba3c.seeds import REBUILT, game_seeds
+from dba3c.types import Array, Communicator, Optimizer, Player, Progress, Timings, Transport, VectorEnv
 
 
 def agent(config: Config) -> Agent:
@@ -37,20 +42,56 @@ def optimizer(config: Config, learner: Agent) -> FlatOptimizer:
     return FlatOptimizer(config.optimizer, learner.weights, global_clip)
 
 
-def player(config: Config, policy: Agent, rank: int, threads: int, timings: Timings) -> Player:
+def player(
+    config: Config,
+    policy: Agent,
+    rank: int,
+    threads: int,
+    timings: Timings,
+    faults: Faults | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Player:
     """This rank's games; simulators are numbered through the whole job."""
     first = rank * config.env.n_sim
+
+    def simulators(start: int, count: int, cores: int) -> VectorEnv:
+        numbers = start + np.arange(count)
+
+        def make() -> VectorEnv:
+            env = envs.make(config.env, count, cores)
+            return FaultyEnv(env, faults, lambda: policy.version) if faults else env
+
+        def rebuilt(reason: str) -> None:
+            timings.rebuilt += 1
+            say(f"simulators {start}-{start + count - 1} failed, {reason}; built anew, with new games")
+
+        return guarded(config, make, lambda n: game_seeds(config.train.seed, REBUILT, n, numbers), rebuilt)
+
     if config.actor.kind == "lockstep":
-        return Lockstep(config, envs.make(config.env, config.env.n_sim, threads), policy, first, timings)
-    groups = config.env.n_sim // config.actor.group_size
-    together: list[VectorEnv] = [envs.make(config.env, config.actor.group_size, 1) for _ in range(groups)]
-    return Async(config, together, policy, first, timings)
+        return Lockstep(config, simulators(first, config.env.n_sim, threads), policy, first, timings)
+    size = config.actor.group_size
+    groups = [simulators(start, size, 1) for start in range(first, first + config.env.n_sim, size)]
+    return Async(config, groups, policy, first, timings)
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:
     """Simulators for greedy games: only game over ends them, or the length limit."""
     settings = config.env.model_copy(update={"life_loss_terminal": False})
-    return lambda n_sim: envs.make(settings, n_sim, threads, config.evaluate.max_frames)
+
+    def make(n_sim: int) -> VectorEnv:
+        frames = config.evaluate.max_frames
+        return guarded(config, lambda: envs.make(settings, n_sim, threads, frames), lambda _: np.arange(n_sim))
+
+    return make
+
+
+def guarded(
+    config: Config,
+    make: Callable[[], VectorEnv],
+    seeds: Callable[[int], Array],
+    rebuilt: Callable[[str], None] = lambda _: None,
+) -> VectorEnv:
+    return Guarded(make, seeds, config.env.step_seconds, config.env.rebuilds_per_minute, rebuilt)
 
 
 def communicator(

@@ -33,11 +33,14 @@ class GreedyGames:
     """A few games side by side, each played once from its own seed."""
 
     def __init__(self, env: VectorEnv, seeds: Array) -> None:
-        self._env = env
-        self.observations = env.reset(seeds)
-        self.scores = np.zeros(env.n_sim)
-        self._running = np.ones(env.n_sim, bool)
-        self._unchanged = np.zeros(env.n_sim, np.int64)
+        self._env, self._seeds = env, seeds
+        self._start()
+
+    def _start(self) -> None:
+        self.observations = self._env.reset(self._seeds)
+        self.scores = np.zeros(self._env.n_sim)
+        self._running = np.ones(self._env.n_sim, bool)
+        self._unchanged = np.zeros(self._env.n_sim, np.int64)
 
     @property
     def finished(self) -> int:
@@ -45,6 +48,9 @@ class GreedyGames:
 
     def step(self, actions: Array) -> None:
         step = self._env.step(actions)
+        if step.lost:
+            self._start()
+            return
         self.scores += step.rewards * self._running
         same = (step.observations == self.observations).all(axis=(1, 2, 3))
         self._unchanged = np.where(same, self._unchanged + 1, 0)

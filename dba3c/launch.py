@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeVar, cast
 
 from dba3c import cores
@@ -25,6 +26,7 @@ EXIT_ERROR = 1  # an exception on some rank; its traceback is printed
 EXIT_BAD_INPUT = 2
 EXIT_NOT_FINITE = 3  # training stopped by NaN or Inf gradients; the last good weights are saved
 EXIT_NOT_SAVED = 4  # the last save failed
+EXIT_LOST = 5  # a rank is dead, stopped or cut off; the others named it and left
 EXIT_STOPPED = 75  # stopped by a signal and saved; the same command goes on (EX_TEMPFAIL)
 
 TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # what launchers tell their tasks
@@ -33,6 +35,7 @@ SINGLETONS = (
     "dba3c: {name}={tasks}, but MPI found only 1 rank: the launcher and the MPI library do not speak the same PMI;"
     " use srun --mpi=pmix (srun --mpi=list tells what there is), or mpirun inside the allocation"
 )
+ABORT_SECONDS = 5.0
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
@@ -70,6 +73,7 @@ def start() -> World:
         )
     comm = MPI.COMM_WORLD
     refuse_singletons(comm.size)
+    unname_shared_memory(comm.Split_type(MPI.COMM_TYPE_SHARED))
     host = socket.gethostname()
     places = comm.allgather(cores.place(host))
     threads = cores.threads_for(cores.core_shares(places)[comm.rank])
@@ -91,13 +95,40 @@ def refuse_singletons(size: int) -> None:
             raise SystemExit(EXIT_BAD_INPUT)
 
 
+def unname_shared_memory(host: Any) -> None:
+    """Take away the names of the memory that MPI shares among the ranks of a host.
+
+    Once every rank has it mapped nobody needs them, and without names it is freed when the ranks end, even by SIGKILL.
+    """
+    host.alltoall([None] * host.size)  # maps what would be mapped with the first message
+    host.Barrier()
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        path = line[line.find("/") :] if "/" in line else ""
+        if path.startswith(("/dev/shm/sm_segment", "/dev/shm/mpich_shm")) and not path.endswith("(deleted)"):
+            Path(path).unlink(missing_ok=True)
+    host.Free()
+
+
 def load_tensorflow(threads: int) -> None:
     """Import TensorFlow with as many threads as this rank may keep busy; it reads them from the environment."""
     os.environ["OMP_NUM_THREADS"] = os.environ["TF_NUM_INTRAOP_THREADS"] = str(threads)
     os.environ["TF_NUM_INTEROP_THREADS"] = "1"  # our graphs are chains: there is nothing to run side by side
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    with quiet_stderr():
+    with quiet_stderr(), without("matplotlib"):  # which Keras would load: 0.7 s of 4.7 until the first update
         importlib.import_module("tensorflow")
+
+
+@contextmanager
+def without(package: str) -> Iterator[None]:
+    """As if that package, unless it is loaded already, were not installed."""
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[package]
 
 
 @contextmanager
@@ -132,16 +163,32 @@ def agreed(world: World, work: Callable[[], T]) -> T:
 
 
 def job(body: Callable[[World], int]) -> int:
-    """Run a program on every rank; an exception on one prints its traceback and ends the whole job."""
+    """Run a program on every rank; an exception on one, in any of its threads, ends the whole job."""
     world = start()
+    threading.excepthook = lambda failure: fail(world, failure.exc_value)
     try:
         return body(world)
-    except Exception:
-        where = f"rank {world.rank} on {world.host}"
-        print(f"dba3c: {where} failed:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
-        if world.size > 1:
-            world.comm.Abort(EXIT_ERROR)
+    except Exception as error:
+        fail(world, error)
         return EXIT_ERROR
+
+
+def fail(world: World, error: BaseException | None) -> None:
+    """Print the traceback, then who failed, where and why in one line; the other ranks end, too."""
+    lines = traceback.format_exception(error)
+    place = "".join(f", {note}" for note in getattr(error, "__notes__", []))
+    cause = f"{type(error).__name__}: {error}"
+    print(
+        f"{''.join(lines)}dba3c: rank {world.rank} on {world.host} failed{place}: {cause}", file=sys.stderr, flush=True
+    )
+    if world.size > 1 or threading.current_thread() is not threading.main_thread():
+        abort(world.comm, EXIT_ERROR)
+
+
+def abort(comm: Any, code: int) -> None:
+    """End all ranks; this one in any case, even if MPI cannot reach the others."""
+    threading.Timer(ABORT_SECONDS, os._exit, (code,)).start()
+    comm.Abort(code)
 
 
 class StopSignal:

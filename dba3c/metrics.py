@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import time
@@ -28,7 +29,7 @@ SHORTEST_GLANCE = 3.0  # seconds that it sums up at least: an algorithm may play
 COLUMNS = (
     "seconds", "updates", "steps", "frames", "steps_per_second", "points_per_second", "online_score",
     "online_game_steps", "evaluation_score", "evaluation_games", "policy_loss", "value_loss", "entropy",
-    "gradient_norm", "lag", "max_lag", "skipped", "dropped", "slowest_rank", "memory_mb",
+    "gradient_norm", "lag", "max_lag", "skipped", "dropped", "rebuilt", "slowest_rank", "memory_mb",
     *(f"{part}_share" for part in PARTS),
 )  # fmt: skip
 
@@ -84,7 +85,8 @@ class Window:
         per_sample = ("policy_loss", "value_loss", "entropy", "gradient_norm", "lag")
         means = {name: self.sums.get(name, 0.0) / max(self.samples, 1) for name in per_sample}
         paces = {"steps_per_second": self.steps / self.age, "points_per_second": self.samples / self.age}
-        rest = paces | {"max_lag": self.max_lag, "dropped": int(self.late.sum())}
+        counts = {"dropped": int(self.late.sum()), "rebuilt": int(self.sums.get("rebuilt", 0.0))}
+        rest = paces | {"max_lag": self.max_lag} | counts
         return means | rest | self.shares() | {"slowest_rank": int(np.argmax(self.compute_seconds))}
 
 
@@ -119,8 +121,11 @@ class RunMetrics:
         self._glance: dict[str, float] = {}  # what the display shows
         self._online = OnlineScore()
         self._display = Display(config, hosts, terminal)
-        self._csv = open_csv(run_dir / "metrics.csv", progress.updates)
-        self._tensorboard = tf.summary.create_file_writer(str(run_dir))
+        self._csv: Any = None
+        self._tensorboard = tf.summary.create_noop_writer()
+        with self._tolerating_a_full_disk():
+            self._csv = open_csv(run_dir / "metrics.csv", progress.updates)
+            self._tensorboard = tf.summary.create_file_writer(str(run_dir))
 
     def update(self, update: Update, progress: Progress) -> None:
         self._row.add(update)
@@ -144,7 +149,8 @@ class RunMetrics:
         self._name_latecomers()
         self._row = Window()
         with self._tolerating_a_full_disk():
-            self._csv.writerow([tidy(figures.get(name)) for name in COLUMNS])
+            if self._csv is not None:
+                self._csv.writerow([tidy(figures.get(name)) for name in COLUMNS])
             with self._tensorboard.as_default():
                 for name in COLUMNS:
                     if figures.get(name) is not None:
@@ -155,7 +161,7 @@ class RunMetrics:
         """Metrics that cannot be written are no reason to end a training; the first time is told."""
         try:
             yield
-        except (OSError, tf.errors.OpError) as error:
+        except (OSError, csv.Error, ValueError, tf.errors.OpError) as error:
             if not self._warned:
                 self.say(f"metrics in {self._run_dir} cannot be written: {error}; training goes on without them")
             self._warned = True
@@ -192,9 +198,11 @@ def tidy(value: float | None) -> str:
 
 def open_csv(path: Path, updates: int) -> Any:
     """A writer that appends to `path`, after dropping rows later than the checkpoint that is resumed."""
-    rows = list(csv.DictReader(path.open())) if path.exists() else []
-    file = path.open("w", newline="", buffering=1)
-    writer = csv.writer(file)
+    rows = list(csv.DictReader(path.open())) if path.is_file() else []
+    kept = io.StringIO(newline="")
+    writer = csv.writer(kept)
     writer.writerow(COLUMNS)
     writer.writerows([row.get(name, "") for name in COLUMNS] for row in rows if int(row["updates"] or 0) <= updates)
-    return writer
+    if path.is_file() or not path.exists():  # a device, say, cannot be replaced
+        write_atomically(path, kept.getvalue().encode())
+    return csv.writer(path.open("a", newline="", buffering=1))

@@ -19,11 +19,13 @@ class Pace:
         self.seconds = 0.0
         self._parts = dict.fromkeys(PARTS, 0.0)
         self._updates, self._late = 0, np.zeros(1)  # late: updates that went ahead without each rank
+        self._rebuilt = 0.0
         self._resumed = time.monotonic()
 
     def count(self, update: Update, started: float) -> None:
         now = time.monotonic()
         self._updates, self._late = self._updates + 1, self._late + update.by_rank.get("late", 0.0)
+        self._rebuilt += update.sums["rebuilt"]
         if self.startup_seconds is None:
             self.startup_seconds = now - started  # the first update compiles
         else:
@@ -38,6 +40,7 @@ class Pace:
             "startup_seconds": self.startup_seconds,
             "steps_per_second": self.steps / self.seconds if self.seconds else None,
             "shares": shares | {"other": 1 - sum(shares.values())},
+            "rebuilt": int(self._rebuilt),
             "dropped": int(self._late.sum()),
             "late_share_by_rank": (self._late / max(self._updates, 1)).tolist(),
         }

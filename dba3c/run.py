@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import resource
-import threading
+import contextlib
+import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dba3c import build, checkpoint, debug, handshake, launch
-from dba3c.agreement import check_weights, weight_hash
-from dba3c.checkpoint import Checkpoint
+import numpy as np
+
+from dba3c import build, checkpoint, cli, debug, endings, handshake, launch
+from dba3c.agreement import check_weights
+from dba3c.comm.mpi import RanksLostError
+from dba3c.crew import Crew
 from dba3c.evaluation import evaluate
+from dba3c.faults import Faults
 from dba3c.launch import StopSignal, World
 from dba3c.metrics import Metrics, NullMetrics, RunMetrics
 from dba3c.pace import Pace
+from dba3c.saving import State
 from dba3c.sections import Config
 from dba3c.trainer import train
 from dba3c.types import Progress, Update
@@ -24,55 +28,101 @@ from dba3c.types import Progress, Update
 class Run:
     """A run directory and everything that works on it."""
 
-    def __init__(self, world: World, config: Config, run_dir: Path) -> None:
-        self._world, self._config, self._run_dir = world, config, run_dir
-        self._timings, self._pace = debug.timings(config.debug, world.rank), Pace()
-        self._saving = threading.Lock()
-        self._transport = build.transport(config, world.comm)
+    def __init__(self, world: World, config: Config, run_dir: Path, faults: Faults) -> None:
+        self._config, self._run_dir = config, run_dir
+        self._timings = debug.timings(config.debug, world.rank)
+        self._crew = Crew(world, config, faults)
         self._agent = build.agent(config)
         self._optimizer = build.optimizer(config, self._agent)
-        self._progress, notes = self._resume()
-        self._communicator = build.communicator(
-            config, self._transport, self._agent, self._optimizer, self._timings, self._progress, self._together
-        )
-        self._player = build.player(config, self._agent, world.rank, world.threads, self._timings)
-        self._metrics = self._make_metrics(notes)
+        self._state = State(config, self._agent, self._optimizer, run_dir)
+        self._state.before_saving = faults.refuse_to_save
+        notes = self._resume()
         self._seconds_before, self._evaluated_at = self._progress.seconds, -1
-        self._stop = StopSignal(self._save_at_once if world.rank == 0 and not config.checkpoint.restart_games else None)
+        self._last: Update | None = None
+        self._work_together(notes)
+        self._player = build.player(
+            config, self._agent, world.rank, world.threads, self._timings, faults, self._say_here
+        )
+        self._stop = StopSignal(self._asked_to_stop)
+
+    @property
+    def _progress(self) -> Progress:
+        return self._state.progress
+
+    @property
+    def _first(self) -> bool:
+        """This is the rank that writes."""
+        return self._crew.world.rank == 0
 
     def train(self) -> int:
         """Train until the steps are done, the target is reached or somebody stops it; the exit code."""
-        steps = self._config.train.total_steps
-        if self._progress.target_reached or self._progress.steps >= steps:
-            self._metrics.say(f"nothing to do: {self._last_words(launch.EXIT_OK)}")
-            self._metrics.close(None)
-            self._player.close()
-            self._communicator.close()
-            return launch.EXIT_OK
-        self._player.restart(self._progress.updates)
+        try:
+            if self._progress.target_reached or self._progress.steps >= self._config.train.total_steps:
+                return self._nothing_to_do()
+            self._player.restart(self._progress.updates)
+            while True:
+                try:
+                    return self._end(self._learn())
+                except RanksLostError:
+                    if self._config.comm.on_failure == "abort":
+                        raise
+                    self._go_on_without_the_dead()
+        except Exception as error:
+            error.add_note(f"after update {self._progress.updates:,}")
+            raise
+
+    def _nothing_to_do(self) -> int:
+        self._metrics.say(f"nothing to do: {self._last_words(launch.EXIT_OK)}")
+        self._metrics.close(None)
+        self._player.close()
+        self._crew.rest()
+        return launch.EXIT_OK
+
+    def _work_together(self, notes: list[str]) -> None:
+        """With the ranks that there are now."""
+        self._pace = Pace()
+        self._metrics = self._make_metrics(notes)
+
+        def communicator(transport: Any) -> Any:
+            return build.communicator(
+                self._config, transport, self._agent, self._optimizer, self._timings, self._progress, self._together
+            )
+
+        self._crew.work(communicator, self._agent, self._end_without, self._metrics.say)
+
+    def _go_on_without_the_dead(self) -> None:
+        self._metrics.close(None)
+        was_first = self._first
+        obituary = self._crew.bury_the_dead(self._state)
+        if self._first and not was_first:
+            self._lock = cli.prepare_directory(self._run_dir)  # that of the dead rank is gone
+        self._work_together([obituary])
+
+    def _learn(self) -> int:
         self._pace.resume()
-        code = launch.EXIT_OK
+        steps = self._config.train.total_steps
         for update in train(
-            self._player, self._agent, self._communicator, self._progress, steps, self._stop, self._timings
+            self._player, self._agent, self._crew.communicator, self._progress, steps, self._stop, self._timings
         ):
+            self._last = update
             code = self._consume(update)
             if code != launch.EXIT_OK or self._target_reached():
-                break
+                return code
             self._pace.resume()
-        return self._end(code)
+        return launch.EXIT_OK
 
     def _consume(self, update: Update) -> int:
         """Everything that happens between two updates; the exit code if this was the last one."""
         config, number = self._config, update.number
-        self._pace.count(update, self._world.started)
-        self._progress.seconds = self._seconds_before + time.monotonic() - self._world.started
+        self._pace.count(update, self._crew.world.started)
+        self._progress.seconds = self._seconds_before + time.monotonic() - self._crew.world.started
         self._metrics.update(update, self._progress)
         if update.stop:
             return launch.EXIT_STOPPED
         if self._progress.bad_in_a_row >= config.train.max_bad_updates:
             return launch.EXIT_NOT_FINITE
         if due(config.comm.check_every_updates, number):
-            check_weights(self._agent.weights.numpy(), self._transport, number)
+            check_weights(self._agent.weights.numpy(), self._crew.transport, number)
         if config.evaluate.games and due(config.evaluate.every_updates, number):
             self._evaluate()
         if due(config.checkpoint.every_updates, number):
@@ -84,21 +134,16 @@ class Run:
     def _together(self, number: int) -> bool:
         """After update `number` the ranks, or rank 0, do something with its weights."""
         config = self._config
-        return any(
-            due(every, number)
-            for every in (
-                config.comm.check_every_updates,
-                config.evaluate.every_updates,
-                config.checkpoint.every_updates,
-            )
-        )
+        regular = (config.comm.check_every_updates, config.evaluate.every_updates, config.checkpoint.every_updates)
+        return any(due(every, number) for every in regular)
 
     def _target_reached(self) -> bool:
         return self._evaluated_at == self._progress.updates and self._progress.target_reached
 
     def _evaluate(self) -> None:
-        make_env = build.evaluation_env(self._config, self._world.threads)
-        result = evaluate(self._config, self._agent, make_env, self._transport)
+        make_env = build.evaluation_env(self._config, self._crew.world.threads)
+        with self._crew.elsewhere():
+            result = evaluate(self._config, self._agent, make_env, self._crew.transport)
         self._progress.evaluated(result.mean, result.full, self._config.target_score)
         self._evaluated_at = self._progress.updates
         self._metrics.evaluated(len(result.scores), self._progress)
@@ -109,112 +154,87 @@ class Run:
         """Final evaluation, save and summary; the exit code."""
         if code == launch.EXIT_OK and self._config.evaluate.games and self._evaluated_at != self._progress.updates:
             self._evaluate()
-        self._communicator.close()
-        check_weights(self._agent.weights.numpy(), self._transport, self._progress.updates)
-        kept_exact = code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games
-        # Games restart at regular saves only, or the resumed run would differ from an unbroken one.
-        saved = kept_exact or self._transport.broadcast(self._save())
+        with self._crew.elsewhere():
+            check_weights(self._agent.weights.numpy(), self._crew.transport, self._progress.updates)
+            kept_exact = code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games
+            # Games restart at regular saves only, or the resumed run would differ from an unbroken one.
+            saved = kept_exact or self._crew.transport.broadcast(self._save())
+            figures = self._pace.figures(self._crew.world.size)
+            summary = endings.summary(self._config, self._progress, self._crew, self._agent) | figures
+        self._crew.rest()
         self._player.close()
         self._metrics.say(
             self._last_words(code) if saved else "the last save failed: what came after the one before is lost"
         )
-        self._metrics.close(self._summary())
+        self._metrics.close(summary)
         return code if saved else launch.EXIT_NOT_SAVED
 
     def _last_words(self, code: int) -> str:
-        where = f"after {self._progress.updates:,} updates, {self._progress.steps:,} steps"
-        if code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games:
-            return f"stopped {where}; the same command goes on from the last regular save in {self._run_dir}"
-        if code == launch.EXIT_STOPPED:
-            return f"stopped {where}; saved in {self._run_dir}, the same command goes on from there"
-        if code == launch.EXIT_NOT_FINITE:
-            count = self._progress.bad_in_a_row
-            return f"gave up {where}: gradients not finite in {count} updates in a row; the last good weights are saved"
-        reached = f"target score {self._config.target_score} reached" if self._progress.target_reached else "done"
-        return f"{reached} {where}; results in {self._run_dir}"
+        return endings.last_words(code, self._config, self._progress, self._run_dir, self._who)
 
-    def _resume(self) -> tuple[Progress, list[str]]:
-        """Rank 0's newest checkpoint, or its first weights, on every rank; and what there is to say about it."""
-        notes: list[str] = []
-        saved = launch.agreed(self._world, lambda: self._load(notes))
-        saved = self._transport.broadcast(saved)
+    def _who(self, figure: str) -> str:
+        """The ranks of which the last update said that."""
+        return self._crew.names(np.flatnonzero(self._last.by_rank[figure])) if self._last else ""
+
+    def _resume(self) -> list[str]:
+        """Rank 0's newest checkpoint, or its first weights, on every rank; what there is to say about it."""
+        notes, transport = list[str](), self._crew.transport
+        saved = launch.agreed(self._crew.world, lambda: self._state.load(notes) if self._first else None)
+        saved = transport.broadcast(saved)
         if saved is None:
-            self._agent.load(self._transport.broadcast(self._agent.weights.numpy()), 0)
-            return Progress(), notes
-        self._agent.load(saved.weights, saved.progress["updates"])
-        self._optimizer.restore(saved.optimizer)
-        progress = Progress(**saved.progress | {"bad_in_a_row": 0})
-        if progress.evaluation_score is not None:  # the target may be another one now
-            progress.evaluated(progress.evaluation_score, progress.target_reached, self._config.target_score)
-        return progress, notes
-
-    def _load(self, notes: list[str]) -> Checkpoint | None:
-        if self._world.rank != 0:
-            return None
-        saved = checkpoint.load_newest(self._run_dir / "checkpoints", notes.append)
-        if saved is not None:
-            changes = checkpoint.differences(saved.config, self._config)
-            updates, steps = saved.progress["updates"], saved.progress["steps"]
-            notes.append(f"resuming {self._run_dir} at update {updates:,}, step {steps:,}, with new games")
-            notes += [f"changed since then: {change}" for change in changes]
-        return saved
+            self._agent.load(transport.broadcast(self._agent.weights.numpy()), 0)
+            return notes
+        self._state.restore(saved)
+        self._progress.bad_in_a_row = 0
+        if self._progress.evaluation_score is not None:  # the target may be another one now
+            full = self._progress.target_reached
+            self._progress.evaluated(self._progress.evaluation_score, full, self._config.target_score)
+        return notes
 
     def _save(self) -> bool:
         """Save on rank 0; a disk that is full does not end the training."""
-        if self._world.rank == 0:
-            try:
-                self._write(self._state())
-            except OSError as error:
-                self._metrics.say(f"could not save update {self._progress.updates:,}: {error}; older ones are kept")
-                return False
+        try:
+            if self._first:
+                self._state.save()
+        except OSError as error:
+            self._metrics.say(f"could not save update {self._progress.updates:,}: {error}; older ones are kept")
+            return False
         return True
 
-    def _save_at_once(self) -> None:
-        """From the signal thread: save the newest whole update, as the launcher may not wait for the agreed stop."""
-        while True:
-            state = self._state()
-            same = state.progress["updates"] == self._progress.updates
-            if same and state.optimizer["steps"] + self._progress.skipped == self._progress.updates:
-                break  # no update was being applied while the arrays were read
-            time.sleep(0.001)
-        self._write(state)
-        self._metrics.say(f"asked to stop; saved update {state.progress['updates']:,}")
+    def _save_at_once(self) -> str:
+        """From another thread than the one that learns; what became of it."""
+        if self._config.checkpoint.restart_games:  # games would not start anew with this one
+            return "the last regular save counts"
+        try:
+            return f"saved update {self._state.save_at_once():,}"
+        except OSError as error:
+            return f"could not save: {error}"
 
-    def _state(self) -> Checkpoint:
-        progress = asdict(self._progress)  # first: _save_at_once relies on the order
-        return Checkpoint(self._agent.weights.numpy(), self._optimizer.state(), progress, self._config)
+    def _asked_to_stop(self) -> None:
+        """From the signal thread, as the launcher may not wait for the agreed stop."""
+        if self._first:
+            self._metrics.say(f"asked to stop; {self._save_at_once()}")
 
-    def _write(self, state: Checkpoint) -> None:
-        with self._saving:
-            checkpoint.save(self._run_dir / "checkpoints", state, self._config.checkpoint.keep)
+    def _end_without(self, missing: str) -> None:
+        """From the watchdog's thread: save and end the job. Any rank could save, as all have the same weights."""
+        here = (self._run_dir / "checkpoints").is_dir()  # on other hosts it may not be
+        saved = self._save_at_once() if here else "nothing could be saved"
+        self._say_here(f"{missing}; the job ends; {saved} in {self._run_dir}")
+        launch.abort(self._crew.world.comm, launch.EXIT_LOST)
+
+    def _say_here(self, text: str) -> None:
+        print(f"dba3c: {self._crew.names([self._crew.world.rank])}: {text}", file=sys.stderr, flush=True)
 
     def _make_metrics(self, notes: list[str]) -> Metrics:
-        if self._world.rank != 0:
+        if not self._first:
             return NullMetrics()
-        checkpoint.write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
-        metrics = RunMetrics(self._run_dir, self._config, self._progress, self._world.hosts, launch.terminal())
-        for note in handshake.layout(self._world.places, self._config.env.n_sim) + notes:
+        with contextlib.suppress(OSError):  # a full disk is told of when it matters
+            checkpoint.write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
+        world = self._crew.world
+        metrics = RunMetrics(self._run_dir, self._config, self._progress, world.hosts, launch.terminal())
+        for note in handshake.layout(world.places, self._config.env.n_sim) + notes:
             metrics.say(note)
         return metrics
-
-    def _summary(self) -> dict[str, Any]:
-        memory = self._transport.gather(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-        return {
-            "game": self._config.env.game,
-            "steps": self._progress.steps,
-            "updates": self._progress.updates,
-            "seconds": self._progress.seconds,
-            "ranks": self._world.size,
-            "cores": self._world.cores,
-            "threads": self._world.threads,
-            "parameters": self._agent.layout.total,
-            "weight_hash": weight_hash(self._agent.weights.numpy()),
-            "evaluation_score": self._progress.evaluation_score,
-            "best_score": self._progress.best_score,
-            "target_reached": self._progress.target_reached,
-            "skipped": self._progress.skipped,
-            "memory_mb_per_rank": max(memory),
-        } | self._pace.figures(self._world.size)
 
 
 def due(every: int, number: int) -> bool:

@@ -39,6 +39,8 @@ class Env(Section):
     fire_reset: bool
     max_frames: Count
     reward_clip: Positive
+    step_seconds: Positive
+    rebuilds_per_minute: Count
 
 
 class Model(Section):
@@ -82,6 +84,8 @@ class Comm(Section):
     n_backup: CountOrNever
     transport: Literal["mpi", "horovod"]
     check_every_updates: CountOrNever
+    silence_seconds: Positive
+    on_failure: Literal["abort", "shrink"]
 
 
 def null_as_none(value: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dba3c.types import Array
 
-GAMES, ACTIONS, EVALUATION, WEIGHTS, ORDER = 1, 2, 3, 4, 5  # what a number is drawn for
+GAMES, ACTIONS, EVALUATION, WEIGHTS, ORDER, REBUILT = 1, 2, 3, 4, 5, 6  # what a number is drawn for
 
 
 def mix(x: Array) -> Array:

@@ -7,9 +7,10 @@ srun --mpi=pmix -N 64 python -m dba3c.train --run-dir runs/paper
 
 from __future__ import annotations
 
+import os
 import sys
 
-from dba3c import cli, config, handshake, launch
+from dba3c import cli, config, faults, handshake, launch
 
 
 def main(argv: list[str]) -> int:
@@ -26,12 +27,13 @@ def train(world: launch.World, argv: list[str]) -> int:
     launch.agreed(world, lambda: handshake.check(world.comm, order.config, world.hosts))
     launch.agreed(world, lambda: config.check_ranks(order.config, world.size))
     launch.agreed(world, lambda: comm.refuse_unusable(order.config.comm))
+    plan = launch.agreed(world, lambda: faults.planned(os.environ.get(faults.VARIABLE, "")))
     lock = launch.agreed(world, lambda: cli.prepare_directory(order.run_dir) if world.rank == 0 else None)
     launch.load_tensorflow(world.threads)
     from dba3c.run import Run  # imports TensorFlow
 
     try:
-        return Run(world, order.config, order.run_dir).train()
+        return Run(world, order.config, order.run_dir, faults.Faults(plan, world.rank)).train()
     finally:
         if lock is not None:
             lock.close()

@@ -107,6 +107,7 @@ class Step(NamedTuple):
     rewards: Array  # [n] raw
     ended: Array  # [n] bool: the game is over
     terminal: Array  # [n] bool: nothing may be bootstrapped beyond this step
+    lost: bool = False  # the simulators had to be built anew; these are the first pictures of other games
 
 
 class VectorEnv(Protocol):
@@ -152,7 +153,7 @@ class Transport(Protocol):
     size: int
 
     def sum(self, array: Array) -> None: ...  # in place, over all ranks
-    def broadcast(self, value: Any) -> Any: ...  # rank 0's value
+    def broadcast(self, value: Any, root: int = 0) -> Any: ...  # the value of that rank
     def gather(self, value: Any) -> list[Any]: ...  # all ranks' values, on every rank
     def twin(self) -> Any: ...  # another one of the same ranks, whose messages do not meet this one's
 
@@ -172,10 +173,11 @@ PARTS = ("env", "predict", "play", "gradient", "wait", "apply")  # of a rank's t
 
 
 class Timings:
-    """Seconds spent per named part, since the last `drain`."""
+    """Seconds spent per named part, and simulators built anew, since the last `drain`."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.rebuilt = 0
 
     @contextmanager
     def measure(self, part: str) -> Iterator[None]:
@@ -187,4 +189,5 @@ class Timings:
 
     def drain(self) -> dict[str, float]:
         drained, self.seconds = self.seconds, defaultdict(float)
-        return {f"{part}_seconds": drained[part] for part in PARTS}
+        rebuilt, self.rebuilt = self.rebuilt, 0
+        return {f"{part}_seconds": drained[part] for part in PARTS} | {"rebuilt": float(rebuilt)}

@@ -1,8 +1,12 @@
-"""Settings for all tests."""
+"""Settings for all tests, and the table of faults at their end."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 # Before TensorFlow is imported anywhere: the tests share two cores, and one thread adds up in one order.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -11,6 +15,38 @@ os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["TF_NUM_INTEROP_THREADS"] = "1
 # Open MPI refuses to run as root unless told, and more ranks than cores.
 os.environ["OMPI_ALLOW_RUN_AS_ROOT"] = os.environ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"  # noqa: SIM112
+os.environ["OMPI_MCA_mpi_yield_when_idle"] = "1"  # noqa: SIM112  # ranks that wait leave the core to those that work
 
 # tests/mpi runs under mpirun only: test_under_mpi.py starts it at several sizes.
 collect_ignore = [] if os.environ.get("DBA3C_UNDER_MPI") else ["mpi"]
+
+Happened = Callable[..., None]
+
+
+@pytest.fixture
+def happened(record_property: Callable[[str, object], None], request: pytest.FixtureRequest) -> Happened:
+    """Tell the table of faults what became of this one (@pytest.mark.fault(row, what))."""
+    row, fault = request.node.get_closest_marker("fault").args
+
+    def tell(outcome: str, seconds: float | None = None, lost: str = "nothing") -> None:
+        record_property("fault", (row, fault, outcome, "" if seconds is None else f"{seconds:.1f}", lost))
+
+    return tell
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "fault(row, what): a row of the table of faults")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Fault, what happened, seconds until the job ended or went on, what was lost."""
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
+    rows = sorted(value for report in reports for name, value in report.user_properties if name == "fault")
+    if not rows:
+        return
+    header = ("row", "fault", "what happened", "seconds", "lost")
+    table = [header, *[tuple(str(cell) for cell in row) for row in rows]]
+    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
+    terminalreporter.section("faults")
+    for row in table:
+        terminalreporter.line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

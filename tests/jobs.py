@@ -88,6 +88,16 @@ def other_version(folder: Path) -> None:
     module.write_text(text.replace('__version__ = "', '__version__ = "9.'), encoding="utf-8")
 
 
+def ranks_of(pid: int) -> list[int]:
+    """Processes of the ranks below a launcher, lowest first."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    except FileNotFoundError:
+        return []
+    names = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return sorted(child for child, name in names.items() if b"dba3c" in name)
+
+
 def summary(run_dir: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((run_dir / "summary.json").read_text(encoding="utf-8"))
     return content

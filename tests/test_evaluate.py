@@ -220,7 +220,9 @@ def test_evaluation_games_end_at_their_frame_limit_and_not_with_a_life(profile: 
     def terminal_steps(env: VectorEnv) -> list[int]:
         env.reset(np.array([1], np.int32))
         fire = np.array([1], np.int32)  # serves, and the paddle stays where it is
-        return [t for t in range(1, steps + 1) if env.step(fire).terminal[0]]
+        found = [t for t in range(1, steps + 1) if env.step(fire).terminal[0]]
+        env.close()
+        return found
 
     assert terminal_steps(build.evaluation_env(config, threads=1)(1)) == [steps]
     assert len(terminal_steps(envs.make(config.env, 1, threads=1, max_frames=200))) > 1

@@ -13,6 +13,7 @@ from dba3c.config import ConfigError
 from dba3c.cores import UNLIMITED, Place
 from dba3c.launch import EXIT_BAD_INPUT
 from tests import jobs
+from tests.conftest import Happened
 from tests.helpers import settings
 
 FACTS = {"TensorFlow": "2.21", "env.n_sim": "16"}
@@ -78,16 +79,19 @@ def mpirun_with_a_stranger(run_dir: Path, words: list[str], stranger: list[str])
     return jobs.run_words([*separated, f"--run-dir={run_dir}"])
 
 
-def test_another_option_on_one_rank_is_refused(tmp_path: Path) -> None:
+@pytest.mark.fault(13, "another setting on one rank")
+def test_another_option_on_one_rank_is_refused(tmp_path: Path, happened: Happened) -> None:
     words = ["-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path / 'run'}"]
     result = mpirun_with_a_stranger(tmp_path / "run", words, [sys.executable, *words, "--algorithm.gamma=0.9"])
     assert result.code == EXIT_BAD_INPUT, result.output
     assert result.output.count("dba3c: ") == 1, result.output
     assert "algorithm.gamma: 0.99 on ranks 0-1, 0.9 on rank 2" in result.output
     assert not (tmp_path / "run").exists()
+    happened("refused before any game, rank and both values named, code 2")
 
 
-def test_another_version_on_one_rank_is_refused(tmp_path: Path) -> None:
+@pytest.mark.fault(13, "another version on one rank")
+def test_another_version_on_one_rank_is_refused(tmp_path: Path, happened: Happened) -> None:
     jobs.other_version(tmp_path)
     words = ["-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path / 'run'}"]
     stranger = ["env", f"--chdir={tmp_path}", f"PATH={os.environ['PATH']}", sys.executable, *words]
@@ -96,3 +100,4 @@ def test_another_version_on_one_rank_is_refused(tmp_path: Path) -> None:
     assert "the ranks differ in dba3c: " in result.output
     assert "on rank 2" in result.output
     assert not (tmp_path / "run").exists()
+    happened("refused before any game, rank and both versions named, code 2")

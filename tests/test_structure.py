@@ -27,6 +27,9 @@ ALLOWED = {
     "envs": set(),
     "agreement": set(),
     "debug": set(),
+    "faults": set(),
+    "guard": set(),
+    "saving": {"agent", "checkpoint", "optimizers"},
     "returns": set(),
     "flat": set(),
     "graph": set(),
@@ -55,8 +58,8 @@ LIBRARIES = {  # heavy or system libraries and the only parts that may import th
     "keras": {"models"},
 }
 WITHOUT_TENSORFLOW = [
-    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "handshake", "launch", "sections",
-    "seeds", "train", "trainer", "types",
+    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "faults", "guard", "handshake",
+    "launch", "sections", "seeds", "train", "trainer", "types",
 ]  # fmt: skip
 
 

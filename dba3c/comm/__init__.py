@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 from dba3c.comm.allreduce import AllReduce
 from dba3c.comm.backup import Backup
-from dba3c.comm.mpi import MpiTransport, can_use_threads
+from dba3c.comm.mpi import MpiTransport, can_lose_ranks, can_use_threads
+from dba3c.comm.watchdog import Watchdog
 from dba3c.config import ConfigError
 from dba3c.sections import Comm
 from dba3c.types import Transport
@@ -38,3 +40,17 @@ def refuse_unusable(config: Comm) -> None:
             "comm.strategy=backup: this MPI library does not allow calls from several threads (MPI_THREAD_MULTIPLE);"
             " use another one, or comm.strategy=allreduce"
         )
+    if config.on_failure == "shrink" and (config.transport != "mpi" or not can_lose_ranks()):
+        raise ConfigError(
+            "comm.on_failure=shrink: works with comm.transport=mpi under `mpirun --with-ft ulfm` of Open MPI 5 (on"
+            " several hosts also --mca mpi_ft_detector true); use that, or comm.on_failure=abort"
+        )
+
+
+def make_watchdog(
+    config: Comm, transport: Any, hosts: list[str], lost: Callable[[str], None], say: Callable[[str], None]
+) -> Watchdog | None:
+    """None where there is nobody to watch, or no thread could."""
+    if len(hosts) == 1 or not can_use_threads():
+        return None
+    return Watchdog(transport.twin(), hosts, config.silence_seconds, lost, say)

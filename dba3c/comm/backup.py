@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 from dba3c.comm.allreduce import AllReduce, Parts
 from dba3c.sections import Comm
@@ -28,9 +27,9 @@ class Backup(AllReduce):
     def __init__(self, config: Comm, parts: Parts) -> None:
         self._main_timings, self._notes = parts.timings, parts.transport.twin()
         super().__init__(config, parts._replace(transport=parts.transport.twin(), timings=Timings()))
-        self._n_backup, self._everyone, self._first = config.n_backup, parts.everyone, self._number
+        self._n_backup = min(config.n_backup, parts.transport.size - 1)  # ranks may have been lost
+        self._everyone, self._first = parts.everyone, self._number
         self._arrived: list[int] = []  # coordinator: ranks with a gradient for the current weights, in their order
-        self._sent: list[Any] = []  # notes on their way
         self._change = threading.Condition()  # guards what follows
         self._pending: tuple[Gradient, dict[str, float]] | None = None
         self._announced = False
@@ -49,7 +48,7 @@ class Backup(AllReduce):
                 self._pending, self._announced = (gradient, self._own_figures(gradient)), False
                 self._change.notify_all()
             self._change.wait_for(lambda: self._finished or self._error or not self._thread.is_alive())
-            if self._error is not None:
+            if self._error is not None and not self._finished:
                 raise self._error
             updates, self._finished = self._finished, []
         self._ready = time.perf_counter()
@@ -78,20 +77,17 @@ class Backup(AllReduce):
                 return False
             if self._pending is not None and not self._announced:
                 self._announced = True
-                self._send(0, READY, self._number)
-        participants = self._coordinate() if self._notes.rank == 0 else self._receive(GO)
+                self._notes.post(0, self._number, READY)
+        participants = self._coordinate() if self._notes.rank == 0 else self._told_to_go()
         if participants is not None:
             return self._join(participants)
         with self._change:
             self._change.wait(WAITING if self._announced else COMPUTING)
         return True
 
-    def _send(self, rank: int, tag: int, note: Any) -> None:
-        self._sent = [request for request in self._sent if not request.Test()]
-        self._sent.append(self._notes.comm.isend(note, rank, tag))
-
-    def _receive(self, tag: int) -> Any:
-        return self._notes.comm.recv(tag=tag) if self._notes.comm.iprobe(tag=tag) else None
+    def _told_to_go(self) -> list[int] | None:
+        note = self._notes.pick(GO)
+        return None if note is None else note[1]
 
     def _quorum(self) -> int:
         """Everyone at first, as nobody knows the message yet, and where the ranks do something together."""
@@ -100,7 +96,7 @@ class Backup(AllReduce):
 
     def _coordinate(self) -> list[int] | None:
         """Collect the notes of the ranks; at the quorum tell all of them who takes part."""
-        while (note := self._receive_ready()) is not None:
+        while (note := self._notes.pick(READY)) is not None:
             rank, number = note
             if number == self._number:  # others are late
                 self._arrived.append(rank)
@@ -108,14 +104,8 @@ class Backup(AllReduce):
             return None
         participants, self._arrived = self._arrived[: self._quorum()], []
         for rank in range(1, self._notes.size):
-            self._send(rank, GO, participants)
+            self._notes.post(rank, participants, GO)
         return participants
-
-    def _receive_ready(self) -> tuple[int, int] | None:
-        status = self._notes.new_status()
-        if not self._notes.comm.iprobe(tag=READY, status=status):
-            return None
-        return status.Get_source(), self._notes.comm.recv(source=status.Get_source(), tag=READY)
 
     def _join(self, participants: list[int]) -> bool:
         """Take part in one update, with a gradient or without; whether another may follow."""

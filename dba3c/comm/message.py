@@ -6,7 +6,7 @@ import numpy as np
 
 from dba3c.types import Array, Gradient, Update
 
-HEADER = ("samples", "steps", "not_finite", "stop")
+HEADER = ("samples", "steps")
 
 
 class Message:
@@ -19,8 +19,9 @@ class Message:
 
     def write(self, gradient: Gradient, own: dict[str, float], stop: bool) -> None:
         """This rank's part; a gradient that is not finite stays out of the sum and is counted instead."""
-        self._parameters, self._sums, self._own = gradient.mean.size, list(gradient.sums), list(own)
         finite = bool(np.isfinite(np.dot(gradient.mean, gradient.mean)))
+        own = own | {"not_finite": float(not finite), "stop": float(stop)}
+        self._parameters, self._sums, self._own = gradient.mean.size, list(gradient.sums), list(own)
         samples, steps = (gradient.samples, gradient.steps) if finite else (0, 0)
         sums = np.nan_to_num(list(gradient.sums.values()), nan=0.0, posinf=0.0, neginf=0.0)
         length = gradient.mean.size + len(HEADER) + len(sums) + len(own) * self._ranks
@@ -29,30 +30,30 @@ class Message:
         weighted, tail = np.split(self.vector, [self._parameters])
         np.multiply(gradient.mean if finite else 0.0, np.float32(samples), out=weighted)
         tail[:] = 0.0
-        tail[: len(HEADER)] = samples, steps, not finite, stop
+        tail[: len(HEADER)] = samples, steps
         tail[len(HEADER) : len(HEADER) + len(sums)] = sums
         self._slots()[:, self._rank] = list(own.values())
 
     def write_nothing(self, own: dict[str, float], stop: bool) -> None:
         """The part of a rank that has no gradient, after some update in which it had one."""
         self.vector[:] = 0.0
-        self.vector[self._parameters + HEADER.index("stop")] = stop
+        own = own | {"stop": float(stop)}
         self._slots()[:, self._rank] = [own.get(name, 0.0) for name in self._own]
 
     def read(self, number: int) -> Update:
         """What the summed message says."""
         tail = self.vector[self._parameters :]
-        samples, steps, not_finite, stop = (float(x) for x in tail[: len(HEADER)])
+        samples, steps = (float(x) for x in tail[: len(HEADER)])
         sums = tail[len(HEADER) : len(HEADER) + len(self._sums)]
+        by_rank = dict(zip(self._own, self._slots().copy(), strict=True))
         return Update(
             number=number,
             samples=round(samples),
             steps=round(steps),
-            applied=not_finite == 0,
-            stop=stop > 0,
-            sums={name: float(value) for name, value in zip(self._sums, sums, strict=True)}
-            | {"not_finite": not_finite},
-            by_rank=dict(zip(self._own, self._slots().copy(), strict=True)),
+            applied=not by_rank["not_finite"].any(),
+            stop=bool(by_rank["stop"].any()),
+            sums={name: float(value) for name, value in zip(self._sums, sums, strict=True)},
+            by_rank=by_rank,
         )
 
     def mean(self, samples: int) -> Array:

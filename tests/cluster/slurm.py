@@ -174,10 +174,32 @@ def shape(rate: str) -> None:
         sh("tc", "-n", namespace(host), "qdisc", "replace", "dev", "eth0", *limit)
 
 
+def link(host: str, state: str) -> None:
+    """Take a host off the network, `down`, or put it back, `up`."""
+    sh("ip", "-n", BRIDGE, "link", "set", host, state)
+
+
+def trainings(host: str) -> list[int]:
+    """Processes of trainings on a host."""
+    pids = map(int, sh("ip", "netns", "pids", namespace(host)).split())
+    return [pid for pid in pids if b"dba3c.train" in read(Path(f"/proc/{pid}/cmdline"))]
+
+
+def read(path: Path) -> bytes:
+    with contextlib.suppress(OSError):
+        return path.read_bytes()
+    return b""
+
+
+def as_user(*words: str) -> list[str]:
+    """The words that run a command on the head."""
+    return [*inside(HEAD), "unshare", "--uts", "sh", "-c", f'hostname {HEAD}; exec "$@"', "sh", *words]
+
+
 def command(*words: str, seconds: float = 120.0, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A command of a user on the head."""
+    """Run a command of a user on the head."""
     return subprocess.run(
-        [*inside(HEAD), "unshare", "--uts", "sh", "-c", f'hostname {HEAD}; exec "$@"', "sh", *words],
+        as_user(*words),
         env=environment() | variables,
         capture_output=True,
         text=True,

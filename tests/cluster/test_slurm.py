@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,38 +11,9 @@ import dba3c
 from dba3c.launch import EXIT_BAD_INPUT
 from tests import jobs
 from tests.cluster import slurm
+from tests.cluster.users import EXACT, TRAIN, ended, sbatch, srun, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
-
-TRAIN = (sys.executable, "-m", "dba3c.train", *jobs.TINY)
-EXACT = ("--checkpoint.restart_games=true", "--checkpoint.every_updates=5")
-PATIENCE = 180.0
-
-
-def srun(*words: str, mpi: str = "pmix") -> jobs.Result:
-    result = slurm.command("srun", f"--mpi={mpi}", "-N4", "-n4", *words, seconds=PATIENCE)
-    return jobs.Result(result.returncode, result.stdout + result.stderr)
-
-
-def sbatch(script: str, log: Path, *arguments: str, **variables: str) -> str:
-    """The number of the new job."""
-    words = ("sbatch", "--parsable", f"--output={log}", f"slurm/{script}", *arguments)
-    result = slurm.command(*words, PYTHON=sys.executable, **variables)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
-
-
-def wait_for(what: Callable[[], bool], log: Path) -> None:
-    def why() -> str:
-        text = log.read_text(encoding="utf-8") if log.exists() else ""
-        return f"{slurm.command('scontrol', 'show', 'job').stdout}\n{text}"
-
-    jobs.wait_for(what, PATIENCE, why)
-
-
-def ended(job: str) -> bool:
-    time.sleep(0.5)  # squeue is a process of its own, on cores that the job needs
-    return slurm.command("squeue", "--noheader", f"--jobs={job}", "--states=PD,R,CG,S,RH,RQ,RS").stdout.strip() == ""
 
 
 def test_four_hosts_train_as_one(tmp_path: Path) -> None:
@@ -86,14 +54,6 @@ def test_a_job_that_is_stopped_goes_back_into_the_queue_and_ends_the_same(tmp_pa
     assert text.count("back into the queue") == 1, text
     assert f"resuming {tmp_path} at update" in text
     assert jobs.summary(tmp_path)["weight_hash"] == unbroken
-
-
-def test_mpirun_inside_an_allocation(tmp_path: Path) -> None:
-    """For sites whose Slurm has no PMIx."""
-    log, launcher = tmp_path / "log", f"{Path(sys.executable).parent}/mpirun"
-    job = sbatch("train.sbatch", log, *jobs.TINY, "--train.total_steps=320", RUN_DIR=str(tmp_path), LAUNCH=launcher)
-    wait_for(lambda: ended(job), log)
-    assert jobs.summary(tmp_path)["ranks"] == 4, log.read_text(encoding="utf-8")
 
 
 def test_a_rank_with_another_configuration_is_named(tmp_path: Path) -> None:

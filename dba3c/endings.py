@@ -1,0 +1,50 @@
+"""What there is to say when a run ends."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dba3c import launch
+from dba3c.agent import Agent
+from dba3c.agreement import weight_hash
+from dba3c.crew import Crew
+from dba3c.sections import Config
+from dba3c.types import Progress
+
+
+def last_words(code: int, config: Config, progress: Progress, run_dir: Path, who: Callable[[str], str]) -> str:
+    """One line; `who` names the ranks whose last figures said `stop` or `not_finite`."""
+    where = f"after {progress.updates:,} updates, {progress.steps:,} steps"
+    if code == launch.EXIT_STOPPED:
+        saved = "goes on from the last regular save" if config.checkpoint.restart_games else "goes on from there; saved"
+        return f"stopped by a signal to {who('stop')} {where}; the same command {saved} in {run_dir}"
+    if code == launch.EXIT_NOT_FINITE:
+        bad = f"gradients of {who('not_finite')} were not finite in {progress.bad_in_a_row} updates in a row"
+        return f"gave up {where}: {bad}; the last good weights are saved in {run_dir}"
+    reached = f"target score {config.target_score} reached" if progress.target_reached else "done"
+    return f"{reached} {where}; results in {run_dir}"
+
+
+def summary(config: Config, progress: Progress, crew: Crew, agent: Agent) -> dict[str, Any]:
+    """What summary.json begins with; every rank must ask."""
+    memory = crew.transport.gather(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    return {
+        "game": config.env.game,
+        "steps": progress.steps,
+        "updates": progress.updates,
+        "seconds": progress.seconds,
+        "ranks": crew.world.size,
+        "lost_ranks": crew.lost,
+        "cores": crew.world.cores,
+        "threads": crew.world.threads,
+        "parameters": agent.layout.total,
+        "weight_hash": weight_hash(agent.weights.numpy()),
+        "evaluation_score": progress.evaluation_score,
+        "best_score": progress.best_score,
+        "target_reached": progress.target_reached,
+        "skipped": progress.skipped,
+        "memory_mb_per_rank": max(memory),
+    }

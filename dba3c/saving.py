@@ -1,0 +1,69 @@
+"""The state of a run: in memory the same on every rank, on the disk written by one of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from dba3c import checkpoint
+from dba3c.agent import Agent
+from dba3c.checkpoint import Checkpoint
+from dba3c.optimizers import FlatOptimizer
+from dba3c.sections import Config
+from dba3c.types import Progress
+
+PATIENCE = 5.0  # seconds that a save in a hurry waits for a whole update
+
+
+class State:
+    """Weights, optimizer and progress, and the checkpoints of them in the run directory."""
+
+    def __init__(self, config: Config, agent: Agent, optimizer: FlatOptimizer, run_dir: Path) -> None:
+        self._config, self._agent, self._optimizer, self._run_dir = config, agent, optimizer, run_dir
+        self.progress = Progress()
+        self.before_saving: Callable[[int], None] = lambda _: None  # told the update
+        self._saving = threading.Lock()
+
+    def snapshot(self) -> Checkpoint:
+        progress = asdict(self.progress)  # first: save_at_once relies on the order
+        return Checkpoint(self._agent.weights.numpy(), self._optimizer.state(), progress, self._config)
+
+    def restore(self, saved: Checkpoint) -> None:
+        self._agent.load(saved.weights, saved.progress["updates"])
+        self._optimizer.restore(saved.optimizer)
+        self.progress = Progress(**saved.progress)
+
+    def load(self, notes: list[str]) -> Checkpoint | None:
+        """The newest good checkpoint, if there is one; `notes` gets what there is to say about it."""
+        saved = checkpoint.load_newest(self._run_dir / "checkpoints", notes.append)
+        if saved is not None:
+            changes = checkpoint.differences(saved.config, self._config)
+            updates, steps = saved.progress["updates"], saved.progress["steps"]
+            notes.append(f"resuming {self._run_dir} at update {updates:,}, step {steps:,}, with new games")
+            notes += [f"changed since then: {change}" for change in changes]
+        return saved
+
+    def save(self) -> None:
+        self._write(self.snapshot())
+
+    def save_at_once(self) -> int:
+        """From another thread than the one that learns: save the newest whole update; its number."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            state = self.snapshot()
+            same = state.progress["updates"] == self.progress.updates
+            if same and state.optimizer["steps"] + self.progress.skipped == self.progress.updates:
+                break  # no update was being applied while the arrays were read
+            if time.monotonic() > deadline:
+                raise TimeoutError("an update is only half applied")
+            time.sleep(0.001)
+        self._write(state)
+        return int(state.progress["updates"])
+
+    def _write(self, state: Checkpoint) -> None:
+        with self._saving:
+            self.before_saving(state.progress["updates"])
+            checkpoint.save(self._run_dir / "checkpoints", state, self._config.checkpoint.keep)

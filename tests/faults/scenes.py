@@ -1,0 +1,129 @@
+"""Four real ranks, something that goes wrong, and what is left afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from dba3c import checkpoint
+from tests import jobs
+
+RANKS = 4
+HOST = socket.gethostname()
+SHARED_MEMORY = Path("/dev/shm")
+FAULT_TOLERANT = ("--with-ft", "ulfm")
+
+
+class Ended(NamedTuple):
+    code: int
+    output: str
+    seconds: float  # from the fault, or from the first update, to the end of the job
+
+
+class Job:
+    """A training on four ranks, watched line by line."""
+
+    def __init__(self, run_dir: Path, *options: str, fault: str = "", launcher: tuple[str, ...] = ()) -> None:
+        self.run_dir, self.output, self._pids = run_dir, "", list[int]()
+        self._shared_before = set(SHARED_MEMORY.iterdir())
+        mpirun, *rest = jobs.command(RANKS, "-m", "dba3c.train", *jobs.TINY, f"--run-dir={run_dir}", *options)
+        self._process = jobs.start_words([mpirun, *launcher, *rest], DBA3C_FAULT=fault)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.output += line
+
+    def wait_for_update(self, update: int) -> None:
+        """Until a checkpoint of that update, or a later one, is there."""
+        jobs.wait_for(lambda: newest_update(self.run_dir) >= update, why=lambda: self.output)
+
+    def wait_for_words(self, words: str, seconds: float = 90.0) -> None:
+        jobs.wait_for(lambda: words in self.output, seconds, why=lambda: self.output)
+
+    def rank(self, number: int) -> int:
+        """Its process."""
+        return jobs.ranks_of(self._process.pid)[number]
+
+    def signal(self, rank: int, number: signal.Signals) -> float:
+        os.kill(self.rank(rank), number)
+        return time.monotonic()
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def kill_one(self, rank: int) -> bool:
+        """SIGKILL a rank, or with -1 the launcher; False if the job was over before."""
+        with contextlib.suppress(ProcessLookupError):
+            self._pids = jobs.ranks_of(self._process.pid)
+            everybody = [*self._pids, self._process.pid]
+            os.kill(everybody[min(rank, len(self._pids))], signal.SIGKILL)
+        return self._process.wait(30) != 0
+
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self, since: float, seconds: float = 120.0) -> Ended:
+        """Wait for the end; a job that outlives its time is killed and fails the test. Nothing may be left over."""
+        pids = self._pids or jobs.ranks_of(self._process.pid)
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"the job hangs:\n{self.output}") from None
+        took = time.monotonic() - since
+        self._reader.join(10)
+        jobs.wait_for(lambda: not any(alive(pid) for pid in pids), 10, lambda: f"processes of {pids} are left")
+        jobs.wait_for(lambda: not self._shared(), 10, lambda: f"shared memory is left: {self._shared()}")
+        return Ended(self._process.returncode, self.output, took)
+
+    def _shared(self) -> set[Path]:
+        return set(SHARED_MEMORY.iterdir()) - self._shared_before
+
+    def kill(self) -> None:
+        for pid in (*jobs.ranks_of(self._process.pid), self._process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def ended_by(fault: str, run_dir: Path, *options: str, launcher: tuple[str, ...] = ()) -> Ended:
+    """A job that some injected fault ends; counted from the newest checkpoint, the last thing before the fault."""
+    job = Job(run_dir, *options, fault=fault, launcher=launcher)
+    job.wait_for_update(10)
+    return job.end(time.monotonic())
+
+
+def alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def newest_update(run_dir: Path) -> int:
+    """Of the checkpoints, 0 if there is none."""
+    return max((checkpoint.update_of(path) for path in checkpoint.newest_first(run_dir / "checkpoints")), default=0)
+
+
+def loadable(run_dir: Path) -> int:
+    """The update of the newest checkpoint, which loads without complaint."""
+    warnings: list[str] = []
+    saved = checkpoint.load_newest(run_dir / "checkpoints", warnings.append)
+    assert saved is not None
+    assert not warnings
+    return int(saved.progress["updates"])
+
+
+def lines(output: str, words: str) -> list[str]:
+    """The lines of ours that say that."""
+    return [line for line in output.splitlines() if "dba3c:" in line and re.search(words, line)]

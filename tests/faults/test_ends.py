@@ -1,0 +1,123 @@
+"""Faults that end a job: soon, with the right exit code, with words that name the rank, and with nothing lost."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dba3c import checkpoint
+from dba3c.launch import EXIT_ERROR, EXIT_LOST, EXIT_NOT_FINITE
+from tests import jobs
+from tests.conftest import Happened
+from tests.faults import scenes
+from tests.faults.scenes import HOST, ended_by, lines, loadable
+
+SOON = ("--comm.silence_seconds=5",)  # instead of the 30 s that a busy cluster needs
+
+
+@pytest.mark.fault(1, "SIGKILL of rank 2")
+def test_a_killed_rank(tmp_path: Path, happened: Happened) -> None:
+    ended = ended_by("2:25:kill", tmp_path)
+    assert ended.code not in (0, 2), ended.output
+    assert "rank 2 with PID" in ended.output  # the launcher's words
+    assert HOST in ended.output
+    assert ended.seconds < 30
+    assert loadable(tmp_path) in (20, 24)
+    happened(f"all ended, code {ended.code}, the launcher names rank and host", ended.seconds, "at most 5 updates")
+
+
+@pytest.mark.fault(2, "SIGKILL of rank 0")
+def test_a_killed_rank_0(tmp_path: Path, happened: Happened) -> None:
+    ended = ended_by("0:25:kill", tmp_path)
+    assert ended.code not in (0, 2), ended.output
+    assert "rank 0 with PID" in ended.output
+    assert ended.seconds < 30
+    assert loadable(tmp_path) == 20
+    happened(f"all ended, code {ended.code}, the launcher names rank and host", ended.seconds, "5 updates")
+
+
+@pytest.mark.parametrize("kind", ["exception", "thread"])
+@pytest.mark.fault(3, "exception on rank 2")
+def test_an_exception(tmp_path: Path, happened: Happened, kind: str) -> None:
+    ended = ended_by(f"2:25:{kind}", tmp_path)
+    assert ended.code == EXIT_ERROR, ended.output
+    traceback, last = ended.output.index("Traceback"), ended.output.index(f"dba3c: rank 2 on {HOST} failed")
+    assert traceback < last
+    assert "InjectedError: asked for by DBA3C_FAULT" in ended.output[last:]
+    assert (", after update 24:" in ended.output[last:]) == (kind == "exception")
+    assert loadable(tmp_path) >= 20
+    where = "learner" if kind == "exception" else "a thread"
+    happened(f"({where}) traceback, then one line with rank, host, cause; code 1", ended.seconds, "at most 5 updates")
+
+
+@pytest.mark.parametrize(("stopped", "witness"), [(2, 0), (0, 1)])
+@pytest.mark.fault(5, "SIGSTOP for ever")
+def test_a_stopped_rank(tmp_path: Path, happened: Happened, stopped: int, witness: int) -> None:
+    ended = ended_by(f"{stopped}:25:stop", tmp_path, *SOON)
+    assert ended.code == EXIT_LOST, ended.output
+    words = f"rank {witness} on {HOST}: rank {stopped} on {HOST} is dead, stopped or cut off.*last.*update 2[0-4];"
+    assert len(lines(ended.output, words)) == 1, ended.output
+    assert len(lines(ended.output, "the job ends")) == 1, ended.output  # one rank speaks for all
+    assert 4 < ended.seconds < 30
+    assert loadable(tmp_path) == 24
+    happened(f"rank {stopped} named by rank {witness} after 5 s, saved, code {EXIT_LOST}", ended.seconds)
+
+
+@pytest.mark.fault(5, "a rank computes for ever")
+def test_a_rank_that_does_not_get_on(tmp_path: Path, happened: Happened) -> None:
+    ended = ended_by("3:25:hang", tmp_path, *SOON)
+    assert ended.code == EXIT_LOST, ended.output
+    assert lines(ended.output, f"rank 3 on {HOST} does not get on with update 25"), ended.output
+    assert loadable(tmp_path) == 24
+    happened(f"rank 3 named after 5 s, saved, code {EXIT_LOST}", ended.seconds)
+
+
+@pytest.mark.fault(15, "NaN gradient on rank 2, for ever")
+def test_nan_for_ever(tmp_path: Path, happened: Happened) -> None:
+    ended = ended_by("2:18+:nan", tmp_path)
+    assert ended.code == EXIT_NOT_FINITE, ended.output
+    assert f"gradients of rank 2 on {HOST} were not finite in 5 updates in a row" in ended.output
+    saved = checkpoint.load(checkpoint.newest_first(tmp_path / "checkpoints")[0])
+    assert np.isfinite(saved.weights).all()
+    assert (saved.progress["updates"], saved.progress["skipped"]) == (22, 5)
+    happened(f"five updates left out, then stopped, rank named, good weights saved, code {ended.code}", ended.seconds)
+
+
+@pytest.mark.fault(16, "weights of rank 2 drift away")
+def test_drift(tmp_path: Path, happened: Happened) -> None:
+    ended = ended_by("2:17:drift", tmp_path, "--comm.check_every_updates=15")
+    assert ended.code == EXIT_ERROR, ended.output
+    assert "after update 30 the weights of ranks [2] differ" in ended.output
+    happened("found at the next comparison, rank named, code 1", ended.seconds, "what followed the drift")
+
+
+@pytest.mark.fault(17, "simulators crash again and again")
+def test_simulators_that_always_crash(tmp_path: Path, happened: Happened) -> None:
+    ended = ended_by("1:18+:sim-crash", tmp_path, "--env.rebuilds_per_minute=3")
+    assert ended.code == EXIT_ERROR, ended.output
+    assert len(lines(ended.output, "simulators 2-3 failed.*built anew")) == 3
+    assert f"dba3c: rank 1 on {HOST} failed, after update 17: SimulatorError: simulators failed 4 times" in ended.output
+    happened("built anew three times, then given up, rank named, code 1", ended.seconds, "at most 8 updates")
+
+
+@pytest.mark.fault(4, "fault in the injector's own words")
+def test_a_fault_that_does_not_exist(tmp_path: Path) -> None:
+    result = jobs.train(2, tmp_path / "run", DBA3C_FAULT="1:5:kil")
+    assert result.code == 2, result.output
+    assert "did you mean kill?" in result.output
+    assert result.output.count("dba3c:") == 1
+
+
+@pytest.mark.fault(26, "Ctrl-C under mpirun")
+def test_ctrl_c(tmp_path: Path, happened: Happened) -> None:
+    job = scenes.Job(tmp_path)
+    job.wait_for_update(10)
+    job.interrupt()
+    ended = job.end(time.monotonic())
+    assert ended.code != 0
+    assert "Traceback" not in ended.output
+    assert loadable(tmp_path) >= 10
+    happened("saved within mpirun's quarter of a second, no process left", ended.seconds)

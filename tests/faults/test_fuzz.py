@@ -1,0 +1,73 @@
+"""Whatever is typed or written into the file: it is taken, or refused with a message; nothing else may happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dba3c import cli
+from dba3c.config import HYPERPARAMS, ConfigError
+from dba3c.faults import KINDS, planned
+
+NAMES = [
+    "preset",
+    "game",
+    "run-dir",
+    "env.game",
+    "env.n_sim",
+    "train.seed",
+    "comm.n_backup",
+    "debug.delays",
+    "targets.pong",
+]
+VALUES = [
+    *["0", "-1", "1e400", "nan", "null", "[1", "{a:b}", "!!python/object:os.system", "*x", "fast", "é", "1,2"],
+    "",
+    "\x00",
+]
+VALUE = st.sampled_from(VALUES) | st.text(max_size=8)
+OPTIONS = st.sampled_from(NAMES).map("--{}".format) | st.builds("--{}={}".format, st.sampled_from(NAMES), VALUE)
+FAULTS = st.builds("{}:{}:{}".format, st.integers(), st.integers(), st.sampled_from([*KINDS, "kil"]))
+MANY = settings(
+    max_examples=200,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def refusal(work: Callable[[], object]) -> str:
+    """The message, if it is refused."""
+    try:
+        work()
+    except ConfigError as error:
+        return str(error)
+    return "taken"
+
+
+@MANY
+@given(st.lists(OPTIONS | st.text(max_size=12), max_size=5))
+def test_any_command_line(argv: list[str]) -> None:
+    assert refusal(lambda: cli.train_order(argv)).strip()
+
+
+@MANY
+@given(cut=st.floats(0, 1), inserted=st.binary(max_size=20))
+def test_any_damage_to_the_file(tmp_path: Path, cut: float, inserted: bytes) -> None:
+    """The real file with something inserted somewhere, or cut off there."""
+    whole = HYPERPARAMS.read_bytes()
+    place = int(cut * len(whole))
+    for rest in (whole[place:], b""):
+        (tmp_path / "file.yaml").write_bytes(whole[:place] + inserted + rest)
+        assert refusal(lambda: cli.train_order([f"--config={tmp_path / 'file.yaml'}"])).strip()
+
+
+@MANY
+@given(st.text(max_size=20) | FAULTS)
+def test_any_fault(text: str) -> None:
+    said = refusal(lambda: planned(text))
+    assert said == "taken" or "RANK:UPDATE:KIND" in said or "no such kind" in said
