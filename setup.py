@@ -17,7 +17,7 @@ setup(
     long_description=Path("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=find_packages(include=["dba3c", "dba3c.*"]),
-    package_data={"dba3c": ["hyperparams.yaml", "py.typed", "bench/peer_scripts/*.py"]},
+    package_data={"dba3c": ["hyperparams.yaml", "py.typed", "bench/peer_scripts/*.py", "report/page.css"]},
     python_requires=">=3.11",
     install_requires=[
         "ale-py>=0.12.1,<0.13",

@@ -9,6 +9,7 @@ COMMANDS = {
     "train": "train an agent, alone or under mpirun or srun",
     "evaluate": "play greedy games with a trained agent",
     "bench": "measure speed on this machine",
+    "report": "write one page about one run or several",
     "tune": "find the fastest layout of ranks and games for this machine or node",
 }
 

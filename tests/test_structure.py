@@ -43,6 +43,10 @@ ALLOWED = {
     "display": set(),
     "metrics": {"checkpoint", "display"},
     "pace": set(),
+    "published": set(),
+    "logs": set(),
+    "recipe": set(),
+    "report": {"checkpoint", "cli", "launch", "logs", "published", "recipe"},
     "trainer": {"agent"},
 }
 LIBRARIES = {  # heavy or system libraries and the only parts that may import them
@@ -55,8 +59,8 @@ LIBRARIES = {  # heavy or system libraries and the only parts that may import th
     "keras": {"models"},
 }
 WITHOUT_TENSORFLOW = [
-    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "handshake", "launch", "sections",
-    "seeds", "train", "trainer", "types",
+    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "handshake", "launch", "logs",
+    "report.figures", "report.page", "sections", "seeds", "train", "trainer", "types",
 ]  # fmt: skip
 
 
@@ -101,7 +105,7 @@ def test_no_tensorflow_is_loaded(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", check], cwd=PACKAGE.parent, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("module", ["__main__", "bench", "cli", "evaluate", "launch", "train", "tune"])
+@pytest.mark.parametrize("module", ["__main__", "bench", "cli", "evaluate", "launch", "report", "train", "tune"])
 def test_no_mpi_is_started(module: str) -> None:
     """mpi4py.MPI starts MPI when it is imported: --help must work without, and launch tells what is missing."""
     check = f"import sys, dba3c.{module}; sys.exit('mpi4py.MPI' in sys.modules)"
