@@ -46,21 +46,24 @@ ALLOWED = {
     "published": set(),
     "logs": set(),
     "recipe": set(),
+    "replay": set(),
+    "film": set(),
+    "pretrained": {"checkpoint", "envs"},
     "report": {"checkpoint", "cli", "launch", "logs", "published", "recipe"},
     "trainer": {"agent"},
 }
 LIBRARIES = {  # heavy or system libraries and the only parts that may import them
     "mpi4py": {"comm", "launch"},
     "horovod": {"comm"},
-    "ale_py": {"envs"},
-    "gymnasium": {"envs"},
+    "ale_py": {"envs", "replay"},
+    "gymnasium": {"envs", "replay"},
     "cv2": {"envs"},
     "yaml": {"config", "sections"},
     "keras": {"models"},
 }
 WITHOUT_TENSORFLOW = [
-    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "handshake", "launch", "logs",
-    "report.figures", "report.page", "sections", "seeds", "train", "trainer", "types",
+    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "export", "handshake", "launch",
+    "logs", "pretrained", "record", "report.figures", "report.page", "sections", "seeds", "train", "trainer", "types",
 ]  # fmt: skip
 
 
@@ -105,7 +108,9 @@ def test_no_tensorflow_is_loaded(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", check], cwd=PACKAGE.parent, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("module", ["__main__", "bench", "cli", "evaluate", "launch", "report", "train", "tune"])
+@pytest.mark.parametrize(
+    "module", ["__main__", "bench", "cli", "evaluate", "export", "launch", "record", "report", "train", "tune"]
+)
 def test_no_mpi_is_started(module: str) -> None:
     """mpi4py.MPI starts MPI when it is imported: --help must work without, and launch tells what is missing."""
     check = f"import sys, dba3c.{module}; sys.exit('mpi4py.MPI' in sys.modules)"
