@@ -10,6 +10,7 @@ COMMANDS = {
     "evaluate": "play greedy games with a trained agent",
     "record": "film games of a trained agent",
     "export": "keep a run's agent, or its logs, as small files",
+    "results": "write the table of results from kept logs",
     "bench": "measure speed on this machine",
     "report": "write one page about one run or several",
     "tune": "find the fastest layout of ranks and games for this machine or node",

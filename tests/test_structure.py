@@ -50,6 +50,7 @@ ALLOWED = {
     "film": set(),
     "pretrained": {"checkpoint", "envs"},
     "report": {"checkpoint", "cli", "launch", "logs", "published", "recipe"},
+    "results": {"checkpoint", "cli", "logs", "published", "recipe", "report"},
     "trainer": {"agent"},
 }
 LIBRARIES = {  # heavy or system libraries and the only parts that may import them
@@ -63,7 +64,8 @@ LIBRARIES = {  # heavy or system libraries and the only parts that may import th
 }
 WITHOUT_TENSORFLOW = [
     "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "export", "handshake", "launch",
-    "logs", "pretrained", "record", "report.figures", "report.page", "sections", "seeds", "train", "trainer", "types",
+    "logs", "pretrained", "record", "report.figures", "report.page", "results", "sections", "seeds",
+    "train", "trainer", "types",
 ]  # fmt: skip
 
 
@@ -109,7 +111,8 @@ def test_no_tensorflow_is_loaded(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["__main__", "bench", "cli", "evaluate", "export", "launch", "record", "report", "train", "tune"]
+    "module",
+    ["__main__", "bench", "cli", "evaluate", "export", "launch", "record", "report", "results", "train", "tune"],
 )
 def test_no_mpi_is_started(module: str) -> None:
     """mpi4py.MPI starts MPI when it is imported: --help must work without, and launch tells what is missing."""

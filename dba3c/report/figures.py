@@ -90,12 +90,12 @@ class Curves(NamedTuple):
         return [(x, ((np.cumsum(y) if self.total else y) - random) / (human - random)) for x, y in found if len(x)]
 
 
-def sections(groups: list[Group]) -> list[Section]:
-    """Everything that there is to draw; a group has the same colour everywhere."""
+def sections(groups: list[Group], across: str = "steps") -> list[Section]:
+    """Everything that there is to draw, games together `across` steps or minutes; a group keeps its colour."""
     palette = {group.name: colour for group, colour in zip(groups, itertools.cycle(COLOURS), strict=False)}
     games = sorted({group.game for group in groups})
     found = [learning(game, [group for group in groups if group.game == game], palette) for game in games]
-    return [*found, normalised(groups, palette), pace(groups, palette), losses(groups, palette)]
+    return [*found, normalised(groups, palette, across), pace(groups, palette), losses(groups, palette)]
 
 
 def has(groups: list[Group], y: str) -> list[Group]:
@@ -115,11 +115,11 @@ def learning(game: str, groups: list[Group], palette: Palette) -> Section:
     return Section(f"Learning {game.replace('_', ' ')}", note, there(plots))
 
 
-def normalised(groups: list[Group], palette: Palette) -> Section:
+def normalised(groups: list[Group], palette: Palette, across: str) -> Section:
     known = [group for group in groups if group.game in published.RANDOM_HUMAN]
     unknown = sorted({group.game for group in groups} - {group.game for group in known})
     plots = [
-        lines(f"human-{word}", Curves(f"human-normalised {word} score", "steps", y, human=True), has(known, y), palette)
+        lines(f"human-{word}", Curves(f"human-normalised {word} score", across, y, human=True), has(known, y), palette)
         for y, word in SCORES
     ]
     note = f"0 % is a random player, 100 % a professional human tester. Source: {published.SOURCE}."
