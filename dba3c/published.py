@@ -65,8 +65,8 @@ GA3C = Paper(
         "ms_pacman": (1978.0, 24.0), "pong": (18.0, 24.0), "qbert": (14966.0, 24.0), "seaquest": (1706.0, 24.0),
         "up_n_down": (8623.0, 24.0),
     },
-    "Babaeizadeh et al. 2017 (arXiv:1611.06256), Table 3: the mean of 30 games of the best agent; Breakout appears there"
-    " only as a curve",
+    "Babaeizadeh et al. 2017 (arXiv:1611.06256), Table 3: the mean of 30 games of the best agent; Breakout appears"
+    " there only as a curve",
 )  # fmt: skip
 PAAC_NIPS = Paper(
     "PAAC nips",

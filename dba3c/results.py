@@ -68,8 +68,8 @@ def page(groups: list[Group], folder: str, picture: str | None) -> str:
 
 def table(groups: list[Group]) -> str:
     head = [
-        "row", "game", "preset", "seeds", "score (games)", "human-normalised", "steps", "minutes", "cores", "core-hours",
-        *(f"{paper.name}, {paper.hardware}" for paper in PAPERS),
+        "row", "game", "preset", "seeds", "score (games)", "human-normalised", "steps", "minutes", "cores",
+        "core-hours", *(f"{paper.name}, {paper.hardware}" for paper in PAPERS),
     ]  # fmt: skip
     rows = [row(number, group) for number, group in enumerate(groups, 1)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows))
