@@ -1,4 +1,4 @@
-"""What README shows can be done."""
+"""What README and docs/extending.md show can be done."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dba3c.__main__ import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 NAMES = {"algorithm.name": "smooth", "env.profile": "quarter", "model.torso": "tiny"}
 
 
@@ -23,8 +24,9 @@ def section(title: str) -> str:
 def extended(folder: Path) -> Path:
     """A copy of the package with the example of README in it."""
     shutil.copytree(ROOT / "dba3c", folder / "dba3c", ignore=shutil.ignore_patterns("__pycache__"))
-    example = section("Your own algorithm, environment or network").partition("```python\n")[2].partition("```")[0]
-    parts = re.split(r"^# (dba3c/\S+\.py)\n", example, flags=re.MULTILINE)[1:]
+    pages = section("Your own algorithm, environment or network") + EXTENDING
+    examples = "".join(re.findall(r"```python\n(.*?)```", pages, re.DOTALL))
+    parts = re.split(r"^# (dba3c/\S+\.py)\n", examples, flags=re.MULTILINE)[1:]
     assert len(parts) == 8
     for name, code in zip(parts[::2], parts[1::2], strict=True):
         with (folder / name).open("a", encoding="utf-8") as file:
