@@ -3,6 +3,7 @@
 # make lint    ruff and mypy
 # make soak    kills a training fifty times at random moments; its weights at the end must be those of an unbroken run
 # make bench   measures the speed of training on this machine
+# make results   docs/results.md, from the logs in docs/runs
 # make horovod builds Horovod for comm.transport=horovod
 # make validate  predicted against measured pace over shaped links between 16 hosts (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
@@ -28,7 +29,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: train test soak lint setup setup-dev bench horovod cluster-packages cluster-up cluster-down validate clean
+.PHONY: train test soak lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
 
 train: .venv/installed
 	$(MPIRUN) -np $(NP) $(BIN)/python -m dba3c.train --preset $(PRESET) --game $(GAME) --run-dir runs/$(GAME) $(ARGS)
@@ -60,6 +61,9 @@ lint: setup-dev
 
 bench: setup
 	$(BIN)/python -m dba3c.bench pipeline $(ARGS)
+
+results: setup
+	$(BIN)/python -m dba3c.results docs/runs docs/results.md
 
 horovod: .venv/horovod
 

@@ -17,15 +17,19 @@ setup(
     long_description=Path("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=find_packages(include=["dba3c", "dba3c.*"]),
-    package_data={"dba3c": ["hyperparams.yaml", "py.typed", "bench/peer_scripts/*.py"]},
+    package_data={
+        "dba3c": ["hyperparams.yaml", "py.typed", "bench/peer_scripts/*.py", "report/page.css", "agents/*.npz"]
+    },
     python_requires=">=3.11",
     install_requires=[
         "ale-py>=0.12.1,<0.13",
         "gymnasium>=1.4,<2",
+        "imageio-ffmpeg>=0.6,<0.8",
         "matplotlib>=3.10,<4",
         "mpi4py>=4.1,<4.3",
         "numpy>=2.2,<3",
         "opencv-python-headless>=4.10,<6",
+        "pillow>=11,<14",
         "pydantic>=2.10,<3",
         "pyyaml>=6,<7",
         "rich>=13.9,<16",

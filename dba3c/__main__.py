@@ -8,6 +8,10 @@ import sys
 COMMANDS = {
     "train": "train an agent, alone or under mpirun or srun",
     "evaluate": "play greedy games with a trained agent",
+    "report": "write one page about one run or several",
+    "record": "film games of a trained agent",
+    "export": "keep a run's agent, or its logs, as small files",
+    "results": "write the table of results from kept logs",
     "bench": "measure speed on this machine",
     "tune": "find the fastest layout of ranks and games for this machine or node",
 }

@@ -6,10 +6,13 @@ import argparse
 import fcntl
 import os
 import socket
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, NoReturn, TextIO
 
 from dba3c import config as configuration
+from dba3c import launch
 from dba3c.config import HYPERPARAMS, ConfigError
 from dba3c.sections import Config
 
@@ -26,6 +29,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message}; see --help")
+
+
+def answer(work: Callable[[], None]) -> int:
+    """Run a program of one process; bad input is told in one line. The exit code."""
+    try:
+        work()
+    except ConfigError as refusal:
+        print(f"dba3c: {refusal}", file=sys.stderr)
+        return launch.EXIT_BAD_INPUT
+    return launch.EXIT_OK
 
 
 def train_parser() -> Parser:

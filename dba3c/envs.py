@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import ale_py
@@ -36,21 +37,18 @@ def rom_checksum(game: str) -> str:
 
 def make(config: Env, n_sim: int, threads: int, max_frames: int | None = None) -> VectorEnv:
     """n_sim simulators of the configured game; `max_frames` overrides the length limit."""
-    frames = config.max_frames if max_frames is None else max_frames
-    if config.profile == "paper":
-        return PaperEnv(config, n_sim, max_frames)
-    return DeepMindEnv(config, n_sim, threads, frames)
+    return PROFILES[config.profile](config, n_sim, threads, max_frames)
 
 
 class DeepMindEnv:
     """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops, no sticky actions."""
 
-    def __init__(self, config: Env, n_sim: int, threads: int, max_frames: int) -> None:
+    def __init__(self, config: Env, n_sim: int, threads: int, max_frames: int | None) -> None:
         self._env = AtariVectorEnv(
             config.game,
             n_sim,
             num_threads=min(threads, n_sim),
-            max_num_frames_per_episode=max_frames,
+            max_num_frames_per_episode=config.max_frames if max_frames is None else max_frames,
             autoreset_mode=AutoresetMode.SAME_STEP,
             img_height=SIZE,
             img_width=SIZE,
@@ -86,7 +84,7 @@ class PaperEnv:
 
     STEP_LIMIT = 10_000  # gym's limit for -v0 games; the paper's program counts it as terminal
 
-    def __init__(self, config: Env, n_sim: int, max_frames: int | None) -> None:
+    def __init__(self, config: Env, n_sim: int, _threads: int, max_frames: int | None) -> None:
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no banner from every game
         self._games = [
             ale_py.AtariEnv(config.game, obs_type="rgb", frameskip=(2, 5), repeat_action_probability=0.25)
@@ -137,3 +135,6 @@ class PaperEnv:
         for game in self._games:
             game.close()
         self._games.clear()  # as above
+
+
+PROFILES: dict[str, Callable[[Env, int, int, int | None], VectorEnv]] = {"deepmind": DeepMindEnv, "paper": PaperEnv}

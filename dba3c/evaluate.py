@@ -15,7 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from dba3c import checkpoint, launch
+from dba3c import checkpoint, launch, pretrained
 from dba3c.checkpoint import Checkpoint
 from dba3c.cli import Parser
 from dba3c.config import ConfigError
@@ -26,14 +26,20 @@ from dba3c.launch import World
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c evaluate",
-        description="Play greedy games with the newest checkpoint of a run directory, or with one checkpoint file."
-        " Under mpirun the ranks share the games.",
+        description="Play greedy games with the newest checkpoint of a run directory, with one checkpoint file, or with"
+        " an agent that comes with dba3c. Under mpirun the ranks share the games.",
     )
-    parser.add_argument("path", type=Path, metavar="RUN_DIR", help="run directory, or a checkpoint file")
-    parser.add_argument("--games", type=int, default=50, help="greedy games to play (default: 50)")
-    parser.add_argument("--seed", type=int, help="another seed than the training's")
+    add_agent_options(parser, games=50)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the scores there, too")
     return parser
+
+
+def add_agent_options(parser: Parser, games: int) -> None:
+    """Which agent, and which games."""
+    parser.add_argument("path", type=Path, nargs="?", metavar="RUN_DIR", help="run directory, or a checkpoint file")
+    parser.add_argument("--pretrained", metavar="GAME", help="instead: the agent of this game that comes with dba3c")
+    parser.add_argument("--games", type=int, default=games, help=f"greedy games to play (default: {games})")
+    parser.add_argument("--seed", type=int, help="another seed than the training's")
 
 
 def load(options: Namespace) -> Checkpoint:
@@ -41,7 +47,9 @@ def load(options: Namespace) -> Checkpoint:
     for name, value, least in (("games", options.games, 1), ("seed", options.seed, 0)):
         if value is not None and not least <= value < 2**32:
             raise ConfigError(f"--{name}={value}: must be a whole number from {least}")
-    saved = find(options.path)
+    if (options.path is None) == (options.pretrained is None):
+        raise ConfigError("name either a run directory or --pretrained GAME; see --help")
+    saved = find(options.path) if options.path is not None else pretrained.load(options.pretrained)
     seed = saved.config.train.seed if options.seed is None else options.seed
     train = saved.config.train.model_copy(update={"seed": seed})
     games = saved.config.evaluate.model_copy(update={"games": options.games, "probe_games": 0})

@@ -29,6 +29,13 @@ class Evaluation(NamedTuple):
         return float(np.mean(self.scores))
 
 
+class Game(NamedTuple):
+    """One greedy game: its raw score, and the actions that play it again from the same seed."""
+
+    score: float
+    actions: list[int]
+
+
 class GreedyGames:
     """A few games side by side, each played once from its own seed."""
 
@@ -39,6 +46,7 @@ class GreedyGames:
     def _start(self) -> None:
         self.observations = self._env.reset(self._seeds)
         self.scores = np.zeros(self._env.n_sim)
+        self._actions: list[list[int]] = [[] for _ in range(self._env.n_sim)]
         self._running = np.ones(self._env.n_sim, bool)
         self._unchanged = np.zeros(self._env.n_sim, np.int64)
 
@@ -51,18 +59,20 @@ class GreedyGames:
         if step.lost:
             self._start()
             return
+        for game in np.flatnonzero(self._running):
+            self._actions[game].append(int(actions[game]))
         self.scores += step.rewards * self._running
         same = (step.observations == self.observations).all(axis=(1, 2, 3))
         self._unchanged = np.where(same, self._unchanged + 1, 0)
         self._running &= ~step.ended & (self._unchanged < STUCK_STEPS)
         self.observations = step.observations
 
-    def close(self) -> Array:
+    def close(self) -> list[Game]:
         self._env.close()
-        return self.scores
+        return [Game(float(score), actions) for score, actions in zip(self.scores, self._actions, strict=True)]
 
 
-def play(policy: Policy, make_env: MakeEnv, seeds: Array, watch: Watch) -> list[float]:
+def play(policy: Policy, make_env: MakeEnv, seeds: Array, watch: Watch) -> list[Game]:
     """One greedy game per seed; all predictions of a step go through the network together."""
     if not len(seeds):
         return []
@@ -75,7 +85,7 @@ def play(policy: Policy, make_env: MakeEnv, seeds: Array, watch: Watch) -> list[
             group.step(chosen)
         watch(sum(group.finished for group in groups))
         running = [group for group in running if group.finished < len(group.scores)]
-    return [float(score) for group in groups for score in group.close()]
+    return [game for group in groups for game in group.close()]
 
 
 def evaluate(
@@ -96,6 +106,7 @@ def share_games(
     """Play `games`, each on one of the ranks."""
     mine = np.array(games[transport.rank :: transport.size], np.int64)
     seeds = game_seeds(config.train.seed, EVALUATION, policy.version, mine)
-    scores = dict(zip(mine.tolist(), play(policy, make_env, seeds, watch), strict=True))
+    played = play(policy, make_env, seeds, watch)
+    scores = {number: game.score for number, game in zip(mine.tolist(), played, strict=True)}
     every = {number: score for part in transport.gather(scores) for number, score in part.items()}
     return [every[number] for number in games]

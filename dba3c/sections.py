@@ -146,7 +146,7 @@ class Config(Section):
     @property
     def frames_per_step(self) -> int:
         """Emulator frames of one decision; the paper profile's random skip of 2-4 has this mean."""
-        return 4 if self.env.profile == "deepmind" else 3
+        return 3 if self.env.profile == "paper" else 4
 
     @property
     def target_score(self) -> float | None:

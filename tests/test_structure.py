@@ -46,20 +46,29 @@ ALLOWED = {
     "display": set(),
     "metrics": {"checkpoint", "display"},
     "pace": set(),
+    "published": set(),
+    "logs": set(),
+    "recipe": set(),
+    "replay": set(),
+    "film": set(),
+    "pretrained": {"checkpoint", "envs"},
+    "report": {"checkpoint", "cli", "launch", "logs", "published", "recipe"},
+    "results": {"checkpoint", "cli", "logs", "published", "recipe", "report"},
     "trainer": {"agent"},
 }
 LIBRARIES = {  # heavy or system libraries and the only parts that may import them
     "mpi4py": {"comm", "launch"},
     "horovod": {"comm"},
-    "ale_py": {"envs"},
-    "gymnasium": {"envs"},
+    "ale_py": {"envs", "replay"},
+    "gymnasium": {"envs", "replay"},
     "cv2": {"envs"},
     "yaml": {"config", "sections"},
     "keras": {"models"},
 }
 WITHOUT_TENSORFLOW = [
-    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "faults", "guard", "handshake",
-    "launch", "sections", "seeds", "train", "trainer", "types",
+    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "export", "faults", "guard",
+    "handshake", "launch", "logs", "pretrained", "record", "report.figures", "report.page", "results", "sections",
+    "seeds", "train", "trainer", "types",
 ]  # fmt: skip
 
 
@@ -104,7 +113,10 @@ def test_no_tensorflow_is_loaded(module: str) -> None:
     assert subprocess.run([sys.executable, "-c", check], cwd=PACKAGE.parent, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("module", ["__main__", "bench", "cli", "evaluate", "launch", "train", "tune"])
+@pytest.mark.parametrize(
+    "module",
+    ["__main__", "bench", "cli", "evaluate", "export", "launch", "record", "report", "results", "train", "tune"],
+)
 def test_no_mpi_is_started(module: str) -> None:
     """mpi4py.MPI starts MPI when it is imported: --help must work without, and launch tells what is missing."""
     check = f"import sys, dba3c.{module}; sys.exit('mpi4py.MPI' in sys.modules)"

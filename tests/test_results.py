@@ -1,0 +1,118 @@
+"""The table of results: from run directories to small logs, and from those to a page."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dba3c import cli, export, logs, results
+from tests.runs import ended, row, write_run
+
+
+def columns(text: str) -> list[dict[str, str]]:
+    """The rows of the page's table."""
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Logs of three runs: two seeds of Breakout with a change, and Pong, which is unfinished."""
+    rows = [row(n, evaluation_score=10.0 * n, evaluation_games=50) for n in range(1, 7)]
+    for seed, score in ((0, 60.0), (1, 80.0)):
+        last = [*rows[:-1], rows[-1] | {"evaluation_score": score}]
+        overrides = (f"train.seed={seed}", "optimizer.learning_rate=0.002", "env.life_loss_terminal=false")
+        path = write_run(tmp_path / f"runs/breakout-{seed}", last, ended(last, ranks=4, cores=8), overrides)
+        assert export.main([str(path), "--logs", str(tmp_path / "logs")]) == 0
+    pong = write_run(tmp_path / "runs/pong", [row(1)], overrides=("env.game=pong",), preset="paper-pong")
+    assert export.main([str(pong), "--logs", str(tmp_path / "logs")]) == 0
+    return tmp_path / "logs"
+
+
+def made(folder: Path) -> str:
+    file = folder.parent / "results.md"
+    assert results.main([str(folder), str(file)]) == 0
+    return file.read_text(encoding="utf-8")
+
+
+def test_a_row_for_each_configuration(folder: Path) -> None:
+    breakout, pong = columns(made(folder))
+    assert breakout["game"] == "breakout"
+    assert breakout["seeds"] == "0, 1"
+    assert breakout["preset"] == "`fast` (changed)"
+    assert breakout["score (games)"] == "70.0, 60.0 to 80.0 (50)"
+    assert breakout["human-normalised"] == f"{(70 - 1.7) / (30.5 - 1.7):.0%}"
+    assert (breakout["steps"], breakout["minutes"], breakout["cores"]) == ("60,000", "1", "8")
+    assert breakout["core-hours"] == f"{8 * 60 / 3600:.2f}"
+    assert (pong["preset"], pong["score (games)"], pong["cores"]) == ("`paper-pong`", "–", "–")
+
+
+def test_the_papers_stand_beside(folder: Path) -> None:
+    breakout, pong = (list(cells.values()) for cells in columns(made(folder)))
+    assert breakout[-4:] == ["350 (0.5 h)", "–", "470.1 (12 h)", "565.3 (15 h)"]
+    assert pong[-4:] == ["20 (4 h)", "18 (24 h)", "20.6 (12 h)", "20.9 (15 h)"]
+    assert all(
+        words in made(folder) for words in ("1801.02852", "read from training curves", "1611.06256", "1705.04862")
+    )
+
+
+def test_the_command_of_a_row_gives_its_configuration(folder: Path) -> None:
+    text = made(folder)
+    loop = next(line for line in text.splitlines() if line.startswith("1. `")).removeprefix("1. `").removesuffix("`")
+    assert loop.startswith("for seed in 0 1; do mpirun -np 4 python -m dba3c.train ")
+    words = shlex.split(loop.partition("dba3c.train ")[2].partition(";")[0].replace("$seed", "1"))
+    order = cli.train_order(words)
+    assert order.run_dir == Path("runs/breakout-1")
+    assert order.config == logs.read([folder / "breakout-1"])[0].config
+    assert "2. `python -m dba3c.train --preset paper-pong --run-dir runs/pong`" in text
+
+
+def test_the_picture_lies_beside(folder: Path) -> None:
+    assert "![learning curves](results.png)" in made(folder)
+    assert (folder.parent / "results.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_logs_give_the_same_page(folder: Path) -> None:
+    first, picture = made(folder), (folder.parent / "results.png").read_bytes()
+    assert (made(folder), (folder.parent / "results.png").read_bytes()) == (first, picture)
+
+
+def test_without_logs_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    text = made(tmp_path / "logs")
+    assert "There are no logs in" in text
+    assert "|" not in text
+    assert not (tmp_path / "results.png").exists()
+
+
+def test_logs_are_thinned_and_keep_evaluations_and_sums(tmp_path: Path) -> None:
+    rows = [row(n, dropped=2, **({"evaluation_score": float(n)} if n % 100 == 0 else {})) for n in range(1, 2001)]
+    path = write_run(tmp_path / "long", rows, ended(rows))
+    assert export.main([str(path), "--logs", str(tmp_path / "logs")]) == 0
+    long, short = logs.read([path, tmp_path / "logs" / "long"])
+    assert short.rows == export.ROWS
+    for name in ("steps", "seconds", "online_score"):
+        assert short.newest(name) == long.newest(name)
+        assert short.column(name)[0] == long.column(name)[0]
+    x, y = logs.curve(short, "steps", "evaluation_score")
+    assert (x / 10_000).tolist() == y.tolist() == list(np.arange(100.0, 2001.0, 100.0))
+    assert short.column("dropped").sum() == 4000
+    assert (short.config, short.summary) == (long.config, long.summary)
+    assert (tmp_path / "logs" / "long" / "metrics.csv").stat().st_size < 50_000
+
+
+def test_short_logs_stay_as_they_are(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "short", [row(n) | {"online_score": ""} for n in (1, 2, 3)])
+    export.main([str(path), "--logs", str(tmp_path / "logs")])
+    whole, copy = logs.read([path, tmp_path / "logs" / "short"])
+    assert whole.metrics.keys() == copy.metrics.keys()
+    for name, column in whole.metrics.items():
+        np.testing.assert_array_equal(copy.metrics[name], column, err_msg=name)
+
+
+def test_a_place_that_cannot_be_written_is_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert results.main([str(folder), str(folder / "nowhere" / "results.md")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
