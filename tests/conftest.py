@@ -15,7 +15,8 @@ os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["TF_NUM_INTEROP_THREADS"] = "1
 # Open MPI refuses to run as root unless told, and more ranks than cores.
 os.environ["OMPI_ALLOW_RUN_AS_ROOT"] = os.environ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"  # noqa: SIM112
-os.environ["OMPI_MCA_mpi_yield_when_idle"] = "1"  # noqa: SIM112  # ranks that wait leave the core to those that work
+# Ranks that wait must leave the cores to the others, of which there are more than cores.
+os.environ["OMPI_MCA_mpi_yield_when_idle"] = os.environ["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"  # noqa: SIM112
 
 # tests/mpi runs under mpirun only: test_under_mpi.py starts it at several sizes.
 collect_ignore = [] if os.environ.get("DBA3C_UNDER_MPI") else ["mpi"]

@@ -15,6 +15,8 @@ from dba3c.bench.pipeline import Layout
 MEASURED = {
     "microseconds": {"emulate": 400.0, "predict": 100.0, "gradient": 200.0, "apply": 1600.0, "all-reduce": 800.0}
 }
+# Starting a game takes as long as playing a hundred steps, and every number of games is started anew.
+SMALL = ["scaling", "--game=pong", "--env.n_sim=2", "--model.hidden=16"]
 
 
 def test_costs_per_step() -> None:
@@ -78,15 +80,14 @@ def test_scaling_counts() -> None:
 def test_scaling_on_this_machine(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Started alone, it takes a rank for each core."""
     json_file, picture = tmp_path / "scaling.json", tmp_path / "scaling.png"
-    words = ["scaling", "--game=pong", "--seconds=0.5", "--hidden=16", f"--json={json_file}", f"--plot={picture}"]
-    assert main(words) == 0
+    assert main([*SMALL, "--seconds=0.5", "--hidden=32", f"--json={json_file}", f"--plot={picture}"]) == 0
     result = json.loads(json_file.read_text(encoding="utf-8"))
     rows = {(row["scaling"], row["ranks"]): row for row in result["rows"] if row["scaling"] != "alone"}
     cores = ranks.cores()
     assert rows.keys() == {(kind, count) for kind in ("weak", "strong") for count in scaling.counts(cores)}
     assert rows["strong", 1]["games_per_rank"] == cores * rows["strong", cores]["games_per_rank"]
     assert all(0 < row["efficiency"] < 1.5 for row in rows.values())
-    assert result["hidden"][0]["hidden"] == 16
+    assert result["hidden"][0]["hidden"] == 32
     assert result["allreduce_milliseconds"]["mpi"] > 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "efficiency" in capfd.readouterr().out
@@ -113,7 +114,7 @@ def test_bad_input_is_told_before_any_rank_starts(
 
 def test_scaling_with_backup_workers(tmp_path: Path) -> None:
     """One rank alone has no backup; the agent of an earlier measurement starts again with the communicator's number."""
-    words = ["scaling", "--game=pong", "--seconds=0.5", f"--json={tmp_path / 'scaling.json'}"]
+    words = [*SMALL, "--seconds=0.1", f"--json={tmp_path / 'scaling.json'}"]
     assert main([*words, "--comm.strategy=backup", "--comm.n_backup=1"]) == 0
     rows = json.loads((tmp_path / "scaling.json").read_text(encoding="utf-8"))["rows"]
     assert all(row["points_per_second"] > 0 for row in rows)

@@ -54,7 +54,7 @@ def test_more_backups_are_faster() -> None:
 
 
 def test_a_short_real_measurement(tmp_path: Path) -> None:
-    result = jobs.run(8, "-m", "dba3c.bench.stragglers", "0.5", str(tmp_path / "rows.json"))
+    result = jobs.run(8, "-m", "tests.short_stragglers", "0.5", str(tmp_path / "rows.json"))
     assert result.code == 0, result.output
     summary = stragglers.result(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8")))
     equal, slow, helped = summary["rows"][:3]
@@ -63,6 +63,7 @@ def test_a_short_real_measurement(tmp_path: Path) -> None:
     assert summary["pace_kept"] == helped["of_equal_ranks"]
     assert helped["late_share_by_rank"][3] > 0.5
     assert equal["predicted"] == pytest.approx(equal["updates_per_second"])
+    assert summary["rows"][3]["longest_update"] > 0.5  # nobody stands in for the rank that pauses
 
 
 def test_stragglers_on_purpose() -> None:

@@ -87,7 +87,8 @@ def environment() -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PRTE_", "PMIX_", "SLURM_"))
     }
-    return kept | root | {"SLURM_CONF": str(FOLDER / "slurm.conf")}
+    # Ranks that wait must leave the cores to the others: here, unlike on real nodes, all share a few.
+    return kept | root | {"SLURM_CONF": str(FOLDER / "slurm.conf"), "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 def up() -> None:

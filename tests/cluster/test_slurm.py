@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -16,13 +17,26 @@ from tests.cluster.users import EXACT, TRAIN, ended, sbatch, srun, wait_for
 pytestmark = pytest.mark.usefixtures("cluster")
 
 
-def test_four_hosts_train_as_one(tmp_path: Path) -> None:
-    result = srun(*TRAIN, f"--run-dir={tmp_path / 'run'}", "--train.total_steps=640", "--comm.check_every_updates=1")
+class Run(NamedTuple):
+    folder: Path
+    result: jobs.Result
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A training on four hosts whose weights are compared after every update."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    options = (*EXACT, "--comm.check_every_updates=1", "--evaluate.max_frames=400")
+    return Run(folder, srun(*TRAIN, f"--run-dir={folder}", *options))
+
+
+def test_four_hosts_train_as_one(undisturbed: Run) -> None:
+    result = undisturbed.result
     assert result.code == 0, result.output
-    assert jobs.summary(tmp_path / "run")["ranks"] == 4  # which have equal weights, or the last check had failed
+    assert jobs.summary(undisturbed.folder)["ranks"] == 4  # which have equal weights, or the last check had failed
     assert "4           1" in result.output, result.output  # hosts, ranks each
     assert "node1, node2, node3, node4" in result.output
-    assert result.output.count("done after 20 updates") == 1
+    assert result.output.count("done after 100 updates") == 1
 
 
 @pytest.mark.parametrize("mpi", ["none", "pmi2"])
@@ -33,27 +47,18 @@ def test_without_pmix_four_singletons_are_refused(tmp_path: Path, mpi: str) -> N
     assert not (tmp_path / "run").exists()
 
 
-@pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The weights of a job that nobody disturbs."""
-    folder = tmp_path_factory.mktemp("unbroken")
-    job = sbatch("train.sbatch", folder / "log", *jobs.TINY, *EXACT, "--train.total_steps=3200", RUN_DIR=str(folder))
-    wait_for(lambda: ended(job), folder / "log")
-    summary = jobs.summary(folder)
-    assert (summary["ranks"], summary["updates"]) == (4, 100)
-    return str(summary["weight_hash"])
-
-
-def test_a_job_that_is_stopped_goes_back_into_the_queue_and_ends_the_same(tmp_path: Path, unbroken: str) -> None:
+def test_a_job_that_is_stopped_goes_back_into_the_queue_and_ends_the_same(tmp_path: Path, undisturbed: Run) -> None:
     log = tmp_path / "log"
-    job = sbatch("train.sbatch", log, *jobs.TINY, *EXACT, "--train.total_steps=3200", RUN_DIR=str(tmp_path))
+    job = sbatch("train.sbatch", log, *jobs.TINY, *EXACT, RUN_DIR=str(tmp_path))
     wait_for(lambda: len(list(tmp_path.glob("checkpoints/*.npz"))) >= 2, log)
     assert slurm.command("scancel", "--signal=USR1", job).returncode == 0
     wait_for(lambda: ended(job), log)
     text = log.read_text(encoding="utf-8")
     assert text.count("back into the queue") == 1, text
     assert f"resuming {tmp_path} at update" in text
-    assert jobs.summary(tmp_path)["weight_hash"] == unbroken
+    summary = jobs.summary(tmp_path)
+    assert (summary["ranks"], summary["updates"]) == (4, 100)
+    assert summary["weight_hash"] == jobs.summary(undisturbed.folder)["weight_hash"]
 
 
 def test_a_rank_with_another_configuration_is_named(tmp_path: Path) -> None:
@@ -78,19 +83,19 @@ def test_a_rank_with_another_version_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_an_evaluation_shared_by_nodes(tmp_path: Path) -> None:
-    assert srun(*TRAIN, f"--run-dir={tmp_path}", "--train.total_steps=32", "--evaluate.max_frames=400").code == 0
+def test_an_evaluation_shared_by_nodes(tmp_path: Path, undisturbed: Run) -> None:
     log = tmp_path / "log"
-    job = sbatch("evaluate.sbatch", log, "--games", "5", RUN_DIR=str(tmp_path))
+    job = sbatch("evaluate.sbatch", log, "--games", "5", RUN_DIR=str(undisturbed.folder))
     wait_for(lambda: ended(job), log)
-    content = json.loads((tmp_path / f"evaluation-{job}.json").read_text(encoding="utf-8"))
+    content = json.loads((undisturbed.folder / f"evaluation-{job}.json").read_text(encoding="utf-8"))
     assert len(content["scores"]) == 5
     assert "greedy games" in log.read_text(encoding="utf-8")
 
 
 def test_scaling_leaves_a_table_and_a_picture(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    job = sbatch("scaling.sbatch", log, "--seconds", "1", "--preset", "fast", OUT=str(tmp_path / "out"))
+    small = ("--seconds", "0.2", "--preset", "fast", "--env.n_sim=2", "--model.hidden=16")
+    job = sbatch("scaling.sbatch", log, *small, OUT=str(tmp_path / "out"))
     wait_for(lambda: ended(job), log)
     text = log.read_text(encoding="utf-8")
     assert "efficiency" in text, text

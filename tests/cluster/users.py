@@ -11,7 +11,7 @@ from tests import jobs
 from tests.cluster import slurm
 
 TRAIN = (sys.executable, "-m", "dba3c.train", *jobs.TINY)
-EXACT = ("--checkpoint.restart_games=true", "--checkpoint.every_updates=5")
+EXACT = ("--checkpoint.restart_games=true", "--checkpoint.every_updates=5", "--train.total_steps=3200")
 PATIENCE = 180.0
 
 

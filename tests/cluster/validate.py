@@ -80,8 +80,7 @@ def main(out: Path) -> int:
             "rank",
             str(file),
         )
-        # Ranks that wait must leave the cores to the others: here, unlike on real nodes, all share a few.
-        result = slurm.command(*words, seconds=600, OMPI_MCA_mpi_yield_when_idle="1")
+        result = slurm.command(*words, seconds=600)
         assert result.returncode == 0, result.stderr
         rows = json.loads(file.read_text(encoding="utf-8"))
     finally:

@@ -112,7 +112,7 @@ def test_one_slow_rank_holds_nobody_up(transport: Transport) -> None:
     if transport.size < 3:
         pytest.skip("needs a majority")
     rank = Rank(transport, "backup", 1, updates=60)
-    rank.run(slow_last(transport.size, factor=3.0, seconds=0.02))
+    rank.run(slow_last(transport.size, factor=6.0, seconds=0.02))
     late = sum(update.by_rank["late"] for update in rank.updates) / len(rank.updates)
     assert late[-1] > 0.8
     assert (late[:-1] < 0.2).all()
