@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +48,8 @@ class Keeper:
     def dismiss(self, seconds: float = 0.0) -> None:
         """Let the thread end when it comes back, and wait so long for that."""
         self._orders.put(None)
-        self._thread.join(seconds)
+        if self._thread is not threading.current_thread():  # which may be the one that collects the garbage
+            self._thread.join(seconds)
 
     def _serve(self) -> None:
         env = None
@@ -78,7 +80,7 @@ class Guarded:
         self._step_seconds, self._most = step_seconds, rebuilds_per_minute
         self._failures: deque[float] = deque(maxlen=rebuilds_per_minute)
         self._count = 0
-        self._keeper = Keeper(make)
+        self._keeper = self._new_keeper()
         env = self._keeper.ask(step_seconds, "env")
         self.n_sim: int = env.n_sim
         self.n_actions: int = env.n_actions
@@ -113,4 +115,9 @@ class Guarded:
         self._count += 1
         self._rebuilt(reason)
         self._keeper.dismiss()
-        self._keeper = Keeper(self._make)
+        self._keeper = self._new_keeper()
+
+    def _new_keeper(self) -> Keeper:
+        keeper = Keeper(self._make)
+        weakref.finalize(self, keeper.dismiss, GLANCE)  # its thread would hold the simulators for ever
+        return keeper

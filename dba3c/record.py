@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,18 +118,17 @@ def shoot(config: Config, agent: Policy, make_env: MakeEnv, take: Take, advance:
 
     number, game = take
     seed = game_seeds(config.train.seed, EVALUATION, agent.version, np.array([number]))
-    env = make_env(1)
-    observations, score, values = env.reset(seed), 0.0, []
     title, name = config.env.game.replace("_", " "), f"game {number + 1}"
-    for step, frames in enumerate(replay(config.env, int(seed[0]), game.actions)):
-        values.append(float(agent.act(observations, np.zeros(1, np.float32)).values[0]))
-        newest = values[-HISTORY:]
-        for frame in frames:
-            score += frame.reward
-            yield Shot(frame.picture, title, name, score, step + 1, newest)
-        observations = env.step(np.array(game.actions[step : step + 1], np.int32)).observations
-        advance()
-    env.close()
+    with closing(make_env(1)) as env:
+        observations, score, values = env.reset(seed), 0.0, []
+        for step, frames in enumerate(replay(config.env, int(seed[0]), game.actions)):
+            values.append(float(agent.act(observations, np.zeros(1, np.float32)).values[0]))
+            newest = values[-HISTORY:]
+            for frame in frames:
+                score += frame.reward
+                yield Shot(frame.picture, title, name, score, step + 1, newest)
+            observations = env.step(np.array(game.actions[step : step + 1], np.int32)).observations
+            advance()
     if score != game.score:
         raise RuntimeError(f"the emulator did not repeat {name}: score {score:g} instead of {game.score:g}")
 
