@@ -178,7 +178,7 @@ def draw_group(axes: Any, name: str, curves: list[tuple[Array, Array]], colour: 
             axes.plot(*unbridged(x, y), color=colour, label=label, marker=marker, markersize=4)
         return
     for x, y in curves:
-        axes.plot(*unbridged(x, y), color=colour, alpha=0.35, linewidth=0.8)
+        axes.plot(*unbridged(x, y), color=colour, alpha=0.55, linewidth=0.8)
     axes.fill_between(shared.x, shared.low, shared.high, color=colour, alpha=0.2, linewidth=0)
     axes.plot(shared.x, shared.mean, color=colour, label=name)
 
