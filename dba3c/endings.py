@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,17 @@ from dba3c.sections import Config
 from dba3c.types import Progress
 
 
-def last_words(code: int, config: Config, progress: Progress, run_dir: Path, who: Callable[[str], str]) -> str:
-    """One line; `who` names the ranks whose last figures said `stop` or `not_finite`."""
+def last_words(code: int, config: Config, progress: Progress, run_dir: Path, who: dict[str, str]) -> str:
+    """One line; `who` names the ranks that were asked to `stop`, were `not_finite`, and should `save`."""
     where = f"after {progress.updates:,} updates, {progress.steps:,} steps"
     if code == launch.EXIT_STOPPED:
         saved = "goes on from the last regular save" if config.checkpoint.restart_games else "goes on from there; saved"
-        return f"stopped by a signal to {who('stop')} {where}; the same command {saved} in {run_dir}"
+        return f"stopped by a signal to {who['stop']} {where}; the same command {saved} in {run_dir}"
     if code == launch.EXIT_NOT_FINITE:
-        bad = f"gradients of {who('not_finite')} were not finite in {progress.bad_in_a_row} updates in a row"
+        bad = f"gradients of {who['not_finite']} were not finite in {progress.bad_in_a_row} updates in a row"
         return f"gave up {where}: {bad}; the last good weights are saved in {run_dir}"
+    if code == launch.EXIT_NOT_SAVED:
+        return f"{who['save']} could not save the end, {where}: what came after the last save in {run_dir} is lost"
     reached = f"target score {config.target_score} reached" if progress.target_reached else "done"
     return f"{reached} {where}; results in {run_dir}"
 

@@ -163,14 +163,14 @@ class Run:
             summary = endings.summary(self._config, self._progress, self._crew, self._agent) | figures
         self._crew.rest()
         self._player.close()
-        self._metrics.say(
-            self._last_words(code) if saved else "the last save failed: what came after the one before is lost"
-        )
+        code = code if saved else launch.EXIT_NOT_SAVED
+        self._metrics.say(self._last_words(code))
         self._metrics.close(summary)
-        return code if saved else launch.EXIT_NOT_SAVED
+        return code
 
     def _last_words(self, code: int) -> str:
-        return endings.last_words(code, self._config, self._progress, self._run_dir, self._who)
+        culprits = {"stop": self._who("stop"), "not_finite": self._who("not_finite"), "save": self._crew.names([0])}
+        return endings.last_words(code, self._config, self._progress, self._run_dir, culprits)
 
     def _who(self, figure: str) -> str:
         """The ranks of which the last update said that."""

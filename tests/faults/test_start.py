@@ -11,6 +11,7 @@ import pytest
 from dba3c.launch import EXIT_BAD_INPUT, EXIT_NOT_SAVED
 from tests import jobs
 from tests.conftest import Happened
+from tests.faults.scenes import HOST
 
 
 @pytest.mark.fault(12, "bad configuration")
@@ -68,10 +69,10 @@ def test_a_full_disk_does_not_end_the_training_but_the_last_save_must_succeed(
     assert result.code == EXIT_NOT_SAVED, result.output
     assert result.output.count("could not save update") == 3  # 10, 20 and the last, 25
     assert "File too large" in result.output
-    assert "the last save failed" in result.output
+    assert f"rank 0 on {HOST} could not save the end, after 25 updates" in result.output
     assert jobs.summary(tmp_path)["updates"] == 25
     assert not list((tmp_path / "checkpoints").iterdir())
-    happened("told at every save; trained to the end, code 4", lost="the run, as asked by the disk")
+    happened("told at every save; trained to the end, code 4", lost="the run: no save succeeded")
 
 
 @pytest.mark.fault(24, "two jobs on one run directory")
