@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TextIO, TypeVar, cast
 
 from dba3c import cores
 from dba3c.config import ConfigError
@@ -35,7 +35,7 @@ SINGLETONS = (
     "dba3c: {name}={tasks}, but MPI found only 1 rank: the launcher and the MPI library do not speak the same PMI;"
     " use srun --mpi=pmix (srun --mpi=list tells what there is), or mpirun inside the allocation"
 )
-ABORT_SECONDS = 5.0
+ABORT_SECONDS = 5
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
@@ -186,9 +186,17 @@ def fail(world: World, error: BaseException | None) -> None:
 
 
 def abort(comm: Any, code: int) -> None:
-    """End all ranks; this one in any case, even if MPI cannot reach the others."""
-    threading.Timer(ABORT_SECONDS, os._exit, (code,)).start()
+    """End all ranks; this one in any case, even if MPI cannot reach the others and never comes back."""
+    signal.alarm(ABORT_SECONDS)  # the kernel ends us: no thread of ours could, as mpi4py holds the interpreter
     comm.Abort(code)
+
+
+def leave(comm: Any, code: int) -> NoReturn:
+    """End without MPI_Finalize, which across hosts waits for ranks that have died; all survivors must come here."""
+    comm.Barrier()  # whatever was sent has arrived
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class StopSignal:

@@ -166,6 +166,8 @@ class Run:
         code = code if saved else launch.EXIT_NOT_SAVED
         self._metrics.say(self._last_words(code))
         self._metrics.close(summary)
+        if self._crew.lost:
+            launch.leave(self._crew.world.comm, code)
         return code
 
     def _last_words(self, code: int) -> str:

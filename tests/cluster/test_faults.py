@@ -55,9 +55,7 @@ def test_a_host_that_is_cut_off(tmp_path: Path, happened: Happened) -> None:
         since = time.monotonic()
         wait_for(lambda: "cut off" in (tmp_path / "log").read_text(encoding="utf-8"), tmp_path / "log")
         took = time.monotonic() - since
-        jobs.wait_for(
-            lambda: not slurm.trainings("node3"), 30, lambda: "it still waits on node3"
-        )  # it leaves by itself
+        jobs.wait_for(lambda: not slurm.trainings("node3"), 30, lambda: "the rank on node3 does not leave by itself")
     finally:
         slurm.link("node3", "up")
         process.wait(60)
