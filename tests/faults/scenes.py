@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,7 +90,9 @@ class Job:
         return Ended(self._process.returncode, self.output, took)
 
     def _shared(self) -> set[Path]:
-        return set(SHARED_MEMORY.iterdir()) - self._shared_before
+        """Shared memory that came with this job and that no process has any more."""
+        new = set(SHARED_MEMORY.iterdir()) - self._shared_before
+        return new and {path for path in new if not any(str(path) in text for text in all_maps())}
 
     def kill(self) -> None:
         for pid in (*jobs.ranks_of(self._process.pid), self._process.pid):
@@ -108,6 +111,13 @@ def alive(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return False
+
+
+def all_maps() -> Iterator[str]:
+    """What every process has in its memory."""
+    for path in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            yield path.read_text(encoding="utf-8", errors="replace")
 
 
 def newest_update(run_dir: Path) -> int:
