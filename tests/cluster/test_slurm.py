@@ -28,9 +28,9 @@ def srun(*words: str, mpi: str = "pmix") -> jobs.Result:
     return jobs.Result(result.returncode, result.stdout + result.stderr)
 
 
-def sbatch(script: str, log: Path, *arguments: str, **variables: str) -> str:
+def sbatch(script: str, log: Path, *arguments: str, options: tuple[str, ...] = (), **variables: str) -> str:
     """The number of the new job."""
-    words = ("sbatch", "--parsable", f"--output={log}", f"slurm/{script}", *arguments)
+    words = ("sbatch", "--parsable", f"--output={log}", *options, f"slurm/{script}", *arguments)
     result = slurm.command(*words, PYTHON=sys.executable, **variables)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
@@ -96,9 +96,11 @@ def test_a_job_that_is_stopped_goes_back_into_the_queue_and_ends_the_same(tmp_pa
 def test_mpirun_inside_an_allocation(tmp_path: Path) -> None:
     """For sites whose Slurm has no PMIx."""
     log, launcher = tmp_path / "log", f"{Path(sys.executable).parent}/mpirun"
-    job = sbatch("train.sbatch", log, *jobs.TINY, "--train.total_steps=320", RUN_DIR=str(tmp_path), LAUNCH=launcher)
+    words = (*jobs.TINY, "--train.total_steps=160")
+    job = sbatch("train.sbatch", log, *words, options=("--nodes=2",), RUN_DIR=str(tmp_path), LAUNCH=launcher)
     wait_for(lambda: ended(job), log)
-    assert jobs.summary(tmp_path)["ranks"] == 4, log.read_text(encoding="utf-8")
+    assert jobs.summary(tmp_path)["ranks"] == 2, log.read_text(encoding="utf-8")
+    assert "node1, node2" in log.read_text(encoding="utf-8")
 
 
 def test_a_rank_with_another_configuration_is_named(tmp_path: Path) -> None:
