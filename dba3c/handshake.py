@@ -106,7 +106,8 @@ def crowded(places: list[Place]) -> list[str]:
             warnings[place.host] = (
                 f"{place.host}: rank {rank} shares its core with other ranks ({share:.2f} of a core is its own) and"
                 " slows all ranks down; start fewer ranks there, or bind each to a core of its own"
-                " (mpirun --bind-to core, srun --cpus-per-task)"
+                " (mpirun --bind-to core, srun --cpus-per-task), or at least let those that wait leave the core to the"
+                " others (OMPI_MCA_mpi_yield_when_idle=1)"
             )
     return list(warnings.values())
 
