@@ -40,14 +40,10 @@ class Lockstep:
             self._rollout.predicted(self._observations, prediction, self._policy.version)
             with self._timings.measure("env"):
                 step = self._env.step(prediction.actions)
-            self._observations = step.observations
-            self._step += 1
-            if step.lost:  # neither the segment nor the games have an end
-                self._rollout.clear()
-                self._games = Games(self._env.n_sim)
-                continue
             self._rollout.stepped(step)
             self._episodes += self._games.count(step)
+            self._observations = step.observations
+            self._step += 1
         episodes, self._episodes = self._episodes, []
         return self._rollout.finish(self._predict().values, episodes)
 

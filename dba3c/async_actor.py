@@ -54,14 +54,10 @@ class Group:
             answers.put(error)
 
     def answered(self, step: Step) -> None:
-        self.observations = step.observations
-        self.steps += 1
-        if step.lost:  # neither the segment nor the games have an end
-            self.rollout.clear()
-            self.games = Games(self.env.n_sim)
-            return
         self.rollout.stepped(step)
         self.episodes += self.games.count(step)
+        self.observations = step.observations
+        self.steps += 1
 
     def predicted(self, prediction: Prediction, version: int) -> Batch | None:
         """Begin the next step; the segment that these values close, if one was full."""

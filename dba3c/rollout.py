@@ -40,7 +40,10 @@ class Rollout:
         self._versions[self._t] = version
 
     def stepped(self, step: Step) -> None:
-        """End step t: what the simulators answered."""
+        """End step t: what the simulators answered; if they were lost, the segment has no end and starts anew."""
+        if step.lost:
+            self.clear()
+            return
         self._rewards[self._t] = np.clip(step.rewards, -self._reward_clip, self._reward_clip)
         self._discounts[self._t] = np.where(step.terminal, np.float32(0), self._gamma)
         self._t += 1
@@ -72,7 +75,10 @@ class Games:
         self._steps = np.zeros(simulators, np.int64)
 
     def count(self, step: Step) -> list[Episode]:
-        """Add one step; the games that ended with it."""
+        """Add one step; the games that ended with it. Games that were lost with their simulators never end."""
+        if step.lost:
+            self._scores[:], self._steps[:] = 0.0, 0
+            return []
         self._scores += step.rewards
         self._steps += 1
         ended = np.flatnonzero(step.ended)
