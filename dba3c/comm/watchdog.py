@@ -81,11 +81,11 @@ class Watchdog:
         try:
             looked = time.monotonic()
             while not self._closing.wait(self._period):
-                if time.monotonic() - looked > WORTH_TELLING + self._period:
-                    self._forgive()
-                looked = time.monotonic()
                 self._beat()
                 self._listen()
+                before, looked = looked, time.monotonic()
+                if looked - before > WORTH_TELLING + self._period:
+                    self._forgive()
                 missing = self._missing()
                 if missing is not None:
                     self._lost(missing)
