@@ -41,7 +41,7 @@ def soak(kills: int, seed: int, folder: Path, say: Callable[[str], None]) -> int
         while killed < kills and kill_once(run_dir, startup, dice, say):
             killed += 1
             say(f"kill {killed} of {kills}")
-        result = scenes.Job(run_dir, *EXACT).end(time.monotonic(), 300)
+        result = scenes.Job(run_dir, *EXACT).end(time.monotonic(), 300, started=False)
         assert result.code == 0, result.output
         found = jobs.summary(run_dir)["weight_hash"]
         say(f"training {trainings}: {found}")
@@ -55,7 +55,7 @@ def unbroken(run_dir: Path) -> tuple[str, float]:
     job, start = scenes.Job(run_dir, *EXACT), time.monotonic()
     job.wait_for_update(5)
     startup = time.monotonic() - start
-    ended = job.end(start, 300)
+    ended = job.end(start, 300, started=False)
     assert ended.code == 0, ended.output
     return str(jobs.summary(run_dir)["weight_hash"]), startup
 
@@ -70,7 +70,7 @@ def kill_once(run_dir: Path, startup: float, dice: random.Random, say: Callable[
     if not job.kill_one(victim):
         return False
     before = scenes.newest_update(run_dir)
-    ended = job.end(time.monotonic(), 60)
+    ended = job.end(time.monotonic(), 60, started=False)
     assert ended.code != 0, ended.output
     who = "the launcher" if victim < 0 else f"rank {victim}"
     say(f"{who} killed {time.monotonic() - start:.1f} s after the start, update {before} is saved")
