@@ -1,6 +1,7 @@
 # make train   trains on all cores of this machine (GAME=pong, PRESET=fast, NP=ranks, ARGS='--section.key=value')
 # make test    installs what the tests need and runs them
 # make lint    ruff and mypy
+# make faults  the tests of faults alone; writes what happened into docs/faults.md
 # make soak    kills a training fifty times at random moments; its weights at the end must be those of an unbroken run
 # make bench   measures the speed of training on this machine
 # make results   docs/results.md, from the logs in docs/runs
@@ -29,7 +30,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: train test soak lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
+.PHONY: train test faults soak lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
 
 train: .venv/installed
 	$(MPIRUN) -np $(NP) $(BIN)/python -m dba3c.train --preset $(PRESET) --game $(GAME) --run-dir runs/$(GAME) $(ARGS)
@@ -50,6 +51,9 @@ setup-dev: .venv/installed-dev
 
 test: setup-dev cluster-packages
 	$(BIN)/python -m pytest tests $(ARGS)
+
+faults: setup-dev cluster-packages
+	FAULT_TABLE=docs/faults.md $(BIN)/python -m pytest tests/faults tests/cluster/test_faults.py tests/test_handshake.py
 
 soak: setup-dev
 	$(BIN)/python -m tests.faults.soak $(ARGS)

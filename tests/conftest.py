@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,12 @@ os.environ["OMPI_MCA_mpi_yield_when_idle"] = os.environ["MPIR_CVAR_CH4_PROGRESS_
 collect_ignore = [] if os.environ.get("DBA3C_UNDER_MPI") else ["mpi"]
 
 Happened = Callable[..., None]
+FAULTS_PAGE = """# Faults
+
+What happened to four real ranks (hosts: network namespaces under a real Slurm) in the last run of `make faults`, which
+wrote this page; `make test` runs the same tests. Seconds: until the job had ended or went on. Lost: of the learning.
+
+"""
 
 
 @pytest.fixture
@@ -40,14 +47,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Fault, what happened, seconds until the job ended or went on, what was lost."""
+    """What became of each fault; also into the file that FAULT_TABLE names."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     rows = sorted(value for report in reports for name, value in report.user_properties if name == "fault")
     if not rows:
         return
-    header = ("row", "fault", "what happened", "seconds", "lost")
-    table = [header, *[tuple(str(cell) for cell in row) for row in rows]]
-    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
+    table = [("no.", "fault", "what happened", "seconds", "lost"), *[tuple(map(str, row)) for row in rows]]
+    widths = [max(len(row[column]) for row in table) for column in range(5)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
     terminalreporter.section("faults")
-    for row in table:
-        terminalreporter.line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    terminalreporter.line("\n".join(lines))
+    if "FAULT_TABLE" in os.environ:
+        markdown = ["| " + " | ".join(row) + " |" for row in [table[0], ("---",) * 5, *table[1:]]]
+        Path(os.environ["FAULT_TABLE"]).write_text(FAULTS_PAGE + "\n".join(markdown) + "\n", encoding="utf-8")
