@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 from pathlib import Path
 from typing import Any
@@ -49,3 +50,11 @@ def summary(config: Config, progress: Progress, crew: Crew, agent: Agent) -> dic
         "skipped": progress.skipped,
         "memory_mb_per_rank": max(memory),
     }
+
+
+def was_told(run_dir: Path, progress: Progress) -> bool:
+    """The summary of this very end is there; a job may have been killed after its last save and before that."""
+    try:
+        return bool(json.loads((run_dir / "summary.json").read_bytes())["updates"] == progress.updates)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -58,7 +58,8 @@ class Run:
         """Train until the steps are done, the target is reached or somebody stops it; the exit code."""
         try:
             if self._progress.target_reached or self._progress.steps >= self._config.train.total_steps:
-                return self._nothing_to_do()
+                told = self._crew.transport.broadcast(self._first and endings.was_told(self._run_dir, self._progress))
+                return self._nothing_to_do() if told else self._end(launch.EXIT_OK)
             self._player.restart(self._progress.updates)
             while True:
                 try:

@@ -50,6 +50,17 @@ def test_a_finished_run_is_left_as_it_is(tmp_path: Path) -> None:
     assert (tmp_path / "summary.json").read_bytes() == before
 
 
+def test_a_run_that_was_killed_before_its_last_words_gets_them(tmp_path: Path) -> None:
+    options = ("--train.total_steps=160", "--evaluate.games=2", "--evaluate.max_frames=200")
+    assert jobs.train(2, tmp_path, *options).code == 0
+    before = jobs.summary(tmp_path)
+    (tmp_path / "summary.json").unlink()
+    again = jobs.train(2, tmp_path, *options)
+    assert again.code == 0, again.output
+    same = ("weight_hash", "updates", "steps", "evaluation_score")
+    assert [jobs.summary(tmp_path)[name] for name in same] == [before[name] for name in same]
+
+
 def test_the_target_ends_training(tmp_path: Path) -> None:
     """Every game of Pong ends with -21 or more; a few early ones are enough to tell."""
     options = ("--evaluate.games=2", "--evaluate.every_updates=10", "--train.target_score=-21")
