@@ -8,6 +8,7 @@ from typing import Any
 
 from dba3c import build
 from dba3c.comm import make_watchdog
+from dba3c.comm.mpi import RanksLostError
 from dba3c.comm.watchdog import Watchdog, Watched
 from dba3c.faults import Faults, FaultyCommunicator
 from dba3c.launch import World
@@ -52,6 +53,11 @@ class Crew:
 
     def bury_the_dead(self, state: State) -> str:
         """Go on with the ranks that are left, from the newest update that one of them has; the obituary."""
+        while True:
+            with contextlib.suppress(RanksLostError):  # another one may die meanwhile
+                return self._bury(state)
+
+    def _bury(self, state: State) -> str:
         before, self.transport = self.world, self.transport.survivors()
         self.rest()
         alive: list[int] = self.transport.gather(before.rank)
@@ -60,16 +66,16 @@ class Crew:
         theirs = self.transport.broadcast(state.snapshot() if self.transport.rank == newest else None, newest)
         if state.progress.updates < max(updates):
             state.restore(theirs)
-        dead = self.names(rank for rank in range(before.size) if rank not in alive)
-        self.lost.append(dead)
+        dead = [self.names([rank]) for rank in range(before.size) if rank not in alive]
+        self.lost += dead
         self.world = before._replace(
             comm=self.transport.comm,
             rank=self.transport.rank,
             size=self.transport.size,
             places=[before.places[rank] for rank in alive],
         )
-        batch = self._config.batch_size
+        batch, who = self._config.batch_size, ", ".join(dead)
         return (
-            f"{dead} died in update {max(updates) + 1:,}: {len(alive)} of {before.size} ranks go on, and from here on"
+            f"{who} died in update {max(updates) + 1:,}: {len(alive)} of {before.size} ranks go on, and from here on"
             f" an update learns from {batch * len(alive):,} data points instead of {batch * before.size:,}"
         )

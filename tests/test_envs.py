@@ -21,6 +21,7 @@ from dba3c.types import Array, Step, VectorEnv
 from tests.helpers import settings
 
 PROFILES = ("deepmind", "paper")
+ARRAYS = Step._fields[:4]  # of which each simulator has a row
 
 
 def env_settings(profile: str, game: str, **changes: Any) -> Env:
@@ -165,7 +166,7 @@ def test_a_simulators_play_does_not_depend_on_its_neighbours(profile: str, threa
         np.testing.assert_array_equal(start[0], together[0][1].observations[simulator])
         for actions, whole in together[1:]:
             step = alone.step(actions[simulator : simulator + 1])
-            for name, one, all_four in zip(Step._fields, step, whole, strict=True):
+            for name, one, all_four in zip(ARRAYS, step, whole, strict=False):
                 np.testing.assert_array_equal(one[0], all_four[simulator], err_msg=name)
 
 

@@ -18,7 +18,6 @@ from tests.faults import scenes
 
 STEPS = 4_800  # 150 updates: several kills fit into one training
 EXACT = (
-    f"--train.total_steps={STEPS}",
     "--checkpoint.restart_games=true",
     "--checkpoint.every_updates=5",
     "--comm.check_every_updates=7",
@@ -29,19 +28,20 @@ EXACT = (
 AT_WORK = 4.0  # seconds after its start within which a job is killed: starting, learning, saving or evaluating
 
 
-def soak(kills: int, seed: int, folder: Path, say: Callable[[str], None]) -> int:
+def soak(kills: int, seed: int, folder: Path, say: Callable[[str], None], steps: int = STEPS) -> int:
     """Kill so many times; how many trainings came to their end, all with the same weights."""
     dice = random.Random(seed)
     started = time.monotonic()
-    expected, startup = unbroken(folder / "unbroken")
+    options = (*EXACT, f"--train.total_steps={steps}")
+    expected, startup = unbroken(folder / "unbroken", options)
     say(f"unbroken: {expected}, {time.monotonic() - started:.0f} s")
     trainings = killed = 0
     while killed < kills:
         run_dir = folder / f"training-{trainings}"
-        while killed < kills and kill_once(run_dir, startup, dice, say):
+        while killed < kills and kill_once(run_dir, options, startup, dice, say):
             killed += 1
             say(f"kill {killed} of {kills}")
-        result = scenes.Job(run_dir, *EXACT).end(time.monotonic(), 300, started=False)
+        result = scenes.Job(run_dir, *options).end(time.monotonic(), 300, started=False)
         assert result.code == 0, result.output
         found = jobs.summary(run_dir)["weight_hash"]
         say(f"training {trainings}: {found}")
@@ -50,9 +50,9 @@ def soak(kills: int, seed: int, folder: Path, say: Callable[[str], None]) -> int
     return trainings
 
 
-def unbroken(run_dir: Path) -> tuple[str, float]:
+def unbroken(run_dir: Path, options: tuple[str, ...]) -> tuple[str, float]:
     """The weights of a run that is left alone, and the seconds until its first save."""
-    job, start = scenes.Job(run_dir, *EXACT), time.monotonic()
+    job, start = scenes.Job(run_dir, *options), time.monotonic()
     job.wait_for_update(5)
     startup = time.monotonic() - start
     ended = job.end(start, 300, started=False)
@@ -60,9 +60,11 @@ def unbroken(run_dir: Path) -> tuple[str, float]:
     return str(jobs.summary(run_dir)["weight_hash"]), startup
 
 
-def kill_once(run_dir: Path, startup: float, dice: random.Random, say: Callable[[str], None]) -> bool:
+def kill_once(
+    run_dir: Path, options: tuple[str, ...], startup: float, dice: random.Random, say: Callable[[str], None]
+) -> bool:
     """Start or resume the training and kill one of its processes; False if it was done before."""
-    job, start = scenes.Job(run_dir, *EXACT), time.monotonic()
+    job, start = scenes.Job(run_dir, *options), time.monotonic()
     moment = start + startup + dice.uniform(-0.3 * startup, AT_WORK)
     while time.monotonic() < moment and job.running:
         time.sleep(0.005)

@@ -10,13 +10,13 @@ import pytest
 from tests.conftest import Happened
 from tests.faults.soak import soak
 
-KILLS = 3
+KILLS, STEPS = 2, 2_400
 
 
 @pytest.mark.fault(8, "SIGKILL at random moments, each followed by a resume")
 def test_killed_and_resumed_equals_unbroken(tmp_path: Path, happened: Happened) -> None:
     start = time.monotonic()
-    trainings = soak(KILLS, 1, tmp_path, print)
+    trainings = soak(KILLS, 1, tmp_path, print, STEPS)
     happened(
         f"{KILLS} kills, {trainings} training(s), weights equal those of the unbroken run", time.monotonic() - start
     )
