@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -90,12 +91,13 @@ def other_version(folder: Path) -> None:
 
 def ranks_of(pid: int) -> list[int]:
     """Processes of the ranks below a launcher, lowest first."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
-    except FileNotFoundError:
-        return []
-    names = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
-    return sorted(child for child, name in names.items() if b"dba3c" in name)
+    found = []
+    with contextlib.suppress(OSError):  # the launcher is gone
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split():
+            with contextlib.suppress(OSError):  # the rank is gone
+                if b"dba3c" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(int(child))
+    return sorted(found)
 
 
 def summary(run_dir: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tests.faults import scenes
 from tests.faults.scenes import HOST, loadable
 
 
-@pytest.mark.fault(6, "SIGTERM or SIGUSR1, then (row 25) a resume with fewer ranks")
+@pytest.mark.fault(6, "SIGTERM or SIGUSR1, then a resume with fewer ranks")
 @pytest.mark.parametrize(("number", "ranks"), [(signal.SIGTERM, (1,)), (signal.SIGUSR1, (0, 1, 2, 3))])
 def test_a_signal_saves_and_stops_all(
     tmp_path: Path, happened: Happened, number: signal.Signals, ranks: tuple[int, ...]
