@@ -17,11 +17,14 @@ def pyplot() -> Any:
 
 
 def scaling(result: dict[str, Any], file: Path) -> None:
-    """Data points/s and efficiency against the number of ranks."""
+    """Data points/s and efficiency against the number of ranks, and against the hidden units if those were measured."""
     from matplotlib.ticker import PercentFormatter, ScalarFormatter
 
     plt = pyplot()
-    figure, (paces, efficiencies) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    panels = 3 if result["hidden"] else 2
+    figure, (paces, efficiencies, *rest) = plt.subplots(1, panels, figsize=(5 * panels, 4), layout="constrained")
+    for axes in rest:
+        hidden_units(result["hidden"], axes)
     counts = sorted({row["ranks"] for row in result["rows"]})
     ideal = [count * result["base"]["points_per_second"] for count in counts]
     paces.plot(counts, ideal, ":", color="gray", label="ideal")
@@ -43,6 +46,17 @@ def scaling(result: dict[str, Any], file: Path) -> None:
     paces.legend()
     figure.savefig(file, dpi=120)
     plt.close(figure)
+
+
+def hidden_units(rows: list[dict[str, Any]], axes: Any) -> None:
+    """Data points/s of all ranks against the size of the hidden layer."""
+    units = [row["hidden"] for row in rows]
+    axes.plot(units, [row["points_per_second"] for row in rows], marker="o")
+    axes.set(xscale="log", xlabel="hidden units", ylabel=f"data points/s of {rows[0]['ranks']} ranks")
+    axes.set_ylim(bottom=0)
+    axes.set_xticks(units, [str(count) for count in units])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
 
 
 def prediction(result: dict[str, Any], file: Path) -> None:
