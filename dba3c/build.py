@@ -11,6 +11,7 @@ from dba3c.actor import Lockstep
 from dba3c.agent import Agent
 from dba3c.algorithms import ALGORITHMS
 from dba3c.async_actor import Async
+from dba3c.checkpoint import Checkpoint
 from dba3c.comm import STRATEGIES, make_transport
 from dba3c.comm.allreduce import Parts
 from dba3c.evaluation import MakeEnv
@@ -35,6 +36,13 @@ def agent_for(config: Config, observation_shape: tuple[int, int, int], n_actions
     tensor_clip = config.algorithm.clip_norm if config.algorithm.clip == "tensor" else None
     algorithm = ALGORITHMS[config.algorithm.name](config.algorithm)
     return Agent(network, algorithm, observation_shape, tensor_clip, config.train.seed)
+
+
+def trained(saved: Checkpoint) -> Agent:
+    """The agent of a checkpoint."""
+    learned = agent(saved.config)
+    learned.load(saved.weights, saved.progress["updates"])
+    return learned
 
 
 def optimizer(config: Config, learner: Agent) -> FlatOptimizer:

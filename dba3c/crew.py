@@ -60,12 +60,12 @@ class Crew:
     def _bury(self, state: State) -> str:
         before, self.transport = self.world, self.transport.survivors()
         self.rest()
-        alive: list[int] = self.transport.gather(before.rank)
-        updates: list[int] = self.transport.gather(state.progress.updates)
-        newest = updates.index(max(updates))
-        theirs = self.transport.broadcast(state.snapshot() if self.transport.rank == newest else None, newest)
-        if state.progress.updates < max(updates):
-            state.restore(theirs)
+        alive, updates = zip(*self.transport.gather((before.rank, state.progress.updates)), strict=True)
+        if min(updates) < max(updates):
+            newest = updates.index(max(updates))
+            theirs = self.transport.broadcast(state.snapshot() if self.transport.rank == newest else None, newest)
+            if state.progress.updates < max(updates):
+                state.restore(theirs)
         dead = [self.names([rank]) for rank in range(before.size) if rank not in alive]
         self.lost += dead
         self.world = before._replace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from dba3c import launch
 from dba3c.agent import Agent
 from dba3c.agreement import weight_hash
 from dba3c.crew import Crew
+from dba3c.logs import read_summary
 from dba3c.sections import Config
 from dba3c.types import Progress
 
@@ -55,6 +55,6 @@ def summary(config: Config, progress: Progress, crew: Crew, agent: Agent) -> dic
 def was_told(run_dir: Path, progress: Progress) -> bool:
     """The summary of this very end is there; a job may have been killed after its last save and before that."""
     try:
-        return bool(json.loads((run_dir / "summary.json").read_bytes())["updates"] == progress.updates)
-    except (OSError, ValueError, KeyError, TypeError):
+        return bool(read_summary(run_dir / "summary.json").get("updates") == progress.updates)
+    except (OSError, ValueError):
         return False

@@ -91,9 +91,7 @@ def play(world: World, saved: Checkpoint) -> Evaluation:
     from dba3c import build
     from dba3c.comm.mpi import MpiTransport
 
-    config = saved.config
-    agent = build.agent(config)
-    agent.load(saved.weights, saved.progress["updates"])
+    config, agent = saved.config, build.trained(saved)
     make_env, transport = build.evaluation_env(config, world.threads), MpiTransport(world.comm)
     console = Console(file=launch.terminal() or sys.stderr, quiet=world.rank != 0)
     with Progress("greedy games", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -102,8 +103,9 @@ class Guarded:
         return Step(self.reset(self._seeds(self._count)), nothing, nothing > 0, nothing == 0, lost=True)
 
     def close(self) -> None:
-        self._keeper.ask(self._step_seconds, "close")
-        self._keeper.dismiss(self._step_seconds)
+        with contextlib.suppress(Exception):  # nobody needs them any more; what was learned must not be lost for that
+            self._keeper.ask(self._step_seconds, "close")
+            self._keeper.dismiss(self._step_seconds)
 
     def _replace(self, error: Exception) -> None:
         """New simulators for those that failed; SimulatorError if that happens too often."""

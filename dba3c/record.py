@@ -88,9 +88,7 @@ def film(saved: Checkpoint, file: Path, threads: int, options: Namespace, bar: P
     """Play the games, then film those that are wanted."""
     from dba3c import build
 
-    config = saved.config
-    agent = build.agent(config)
-    agent.load(saved.weights, saved.progress["updates"])
+    config, agent = saved.config, build.trained(saved)
     make_env = build.evaluation_env(config, threads)
     takes = play(config, agent, make_env, bar)
     if options.best:

@@ -162,3 +162,11 @@ def test_an_evaluation_plays_the_lost_games_again() -> None:
     expected = evaluate(config, ScriptedPolicy(), lambda n: SeededEnv(n, seeds), Loopback()).scores
     assert evaluate(config, ScriptedPolicy(), make, Loopback()).scores == expected
     assert expected == [score_of(seed) for seed in seeds]
+
+
+def test_simulators_that_cannot_be_closed_are_left_alone() -> None:
+    class Clinging(TapeEnv):
+        def close(self) -> None:
+            burn()
+
+    Guarded(lambda: Clinging(N_SIM), lambda _: FIRST_SEEDS, 1.0, 3).close()

@@ -124,8 +124,7 @@ def pace(job: Job, comm: Any, n_sim: int) -> dict[str, Any]:
     from dba3c.trainer import train
 
     env = job.config.env.model_copy(update={"n_sim": n_sim})
-    comm_config = job.config.comm.model_copy(update={"n_backup": min(job.config.comm.n_backup, comm.size - 1)})
-    config = job.config.model_copy(update={"env": env, "comm": comm_config})
+    config = job.config.model_copy(update={"env": env})
     timings, progress, deadline = Timings(), Progress(), Deadline(job.seconds)
     rule = build.optimizer(config, job.agent)
     communicator = build.communicator(config, MpiTransport(comm), job.agent, rule, timings, progress)

@@ -50,7 +50,10 @@ def refuse_unusable(config: Comm) -> None:
 def make_watchdog(
     config: Comm, transport: Any, hosts: list[str], lost: Callable[[str], None], say: Callable[[str], None]
 ) -> Watchdog | None:
-    """None where there is nobody to watch, or no thread could."""
-    if len(hosts) == 1 or not can_use_threads():
+    """None where there is nobody to watch, or no thread could, which is told."""
+    if len(hosts) == 1:
+        return None
+    if not can_use_threads():
+        say("no watchdog: this MPI library does not allow calls from several threads (MPI_THREAD_MULTIPLE)")
         return None
     return Watchdog(transport.twin(), hosts, config.silence_seconds, lost, say)

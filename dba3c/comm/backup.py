@@ -27,7 +27,7 @@ class Backup(AllReduce):
     def __init__(self, config: Comm, parts: Parts) -> None:
         self._main_timings, self._notes = parts.timings, parts.transport.twin()
         super().__init__(config, parts._replace(transport=parts.transport.twin(), timings=Timings()))
-        self._n_backup = min(config.n_backup, parts.transport.size - 1)  # ranks may have been lost
+        self._n_backup = min(config.n_backup, parts.transport.size - 1)  # fewer ranks may work than were configured
         self._everyone, self._first = parts.everyone, self._number
         self._arrived: list[int] = []  # coordinator: ranks with a gradient for the current weights, in their order
         self._change = threading.Condition()  # guards what follows

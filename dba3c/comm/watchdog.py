@@ -109,8 +109,11 @@ class Watchdog:
             rank, beat = note
             last, silence = self._heard[rank].beat, now - self._heard[rank].when
             if silence > max(WORTH_TELLING, 2 * self._period) and last.doing != ELSEWHERE:
-                self._say(f"rank {rank} on {self._hosts[rank]} was silent for {silence:.1f} s")
+                self._say(f"{self._name(rank)} was silent for {silence:.1f} s")
             self._heard[rank] = Heard(Beat(*beat), now)
+
+    def _name(self, rank: int) -> str:
+        return f"rank {rank} on {self._hosts[rank]}"
 
     def _missing(self) -> str | None:
         """Who is missing, if anybody is."""
@@ -120,7 +123,7 @@ class Watchdog:
         for rank, heard in self._heard.items():
             if now - heard.when > limit:
                 return (
-                    f"rank {rank} on {self._hosts[rank]} is dead, stopped or cut off: nothing was heard of it for"
+                    f"{self._name(rank)} is dead, stopped or cut off: nothing was heard of it for"
                     f" {now - heard.when:.0f} s; the last it had finished was update {heard.beat.update:,}"
                 )
         return self._stuck(now) if self._notes.rank == 0 else None
@@ -138,7 +141,7 @@ class Watchdog:
         if waited < max(self._seconds, PATIENCE * usual):
             return None
         late = [rank for rank, beat in beats.items() if beat.doing == COMPUTING and beat.update <= self._me.update]
-        who = ", ".join(f"rank {rank} on {self._hosts[rank]}" for rank in late) or "the network"
+        who = ", ".join(map(self._name, late)) or "the network"
         return f"{who} does not get on with update {self._me.update + 1:,}: everybody has waited for {waited:.0f} s"
 
 
