@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,13 +156,21 @@ def grouped(runs: list[RunLog]) -> list[Group]:
     for run in runs:
         same = run.config.model_copy(update={"train": run.config.train.model_copy(update={"seed": 0})})
         groups.setdefault(same.dump(), []).append(run)
-    return [Group(group_name(members), members) for members in groups.values()]
+    names = [short_name(members) for members in groups.values()]
+    if len(set(names)) < len(names):
+        names = [full_name(members) for members in groups.values()]
+    return [Group(name, members) for name, members in zip(names, groups.values(), strict=True)]
 
 
-def group_name(runs: list[RunLog]) -> str:
-    if len(runs) == 1:
-        return runs[0].name
-    return f"{runs[0].name} … {runs[-1].name} ({len(runs)} runs)"
+def short_name(runs: list[RunLog]) -> str:
+    """What the names of the runs have in common: of pong-0 and pong-1, pong."""
+    letters = takewhile(lambda same: len(set(same)) == 1, zip(*(run.name for run in runs), strict=False))
+    common = "".join(same[0] for same in letters).rstrip("-_./ ")
+    return f"{common} ({len(runs)} runs)" if common and len(runs) > 1 else full_name(runs)
+
+
+def full_name(runs: list[RunLog]) -> str:
+    return f"{runs[0].name} … {runs[-1].name} ({len(runs)} runs)" if len(runs) > 1 else runs[0].name
 
 
 def differing(groups: list[Group]) -> dict[str, list[Any]]:

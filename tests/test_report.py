@@ -15,6 +15,7 @@ from ale_py import roms
 from dba3c import config, logs, recipe
 from dba3c.published import PAPERS, RANDOM_HUMAN, human_normalised
 from dba3c.report import figures, main, tables
+from dba3c.report.page import breakable
 from tests.runs import ended, row, write_run
 
 ROOT = Path(__file__).parents[1]
@@ -76,7 +77,25 @@ def test_runs_that_differ_only_in_the_seed_are_one_group(tmp_path: Path) -> None
     other = write_run(tmp_path / "other", [row(1)], overrides=("train.seed=1", "optimizer.learning_rate=0.01"))
     groups = logs.grouped(read(paths[0], other, *paths[1:]))
     assert [group.seeds for group in groups] == [[0, 1, 2], [1]]
+    assert [group.name for group in groups] == ["s (3 runs)", "other"]
     assert logs.differing(groups) == {"optimizer.learning_rate": [0.0007, 0.01]}
+
+
+def test_groups_whose_short_names_are_the_same_have_long_ones(tmp_path: Path) -> None:
+    runs = [("s0", 0, 0.1), ("s1", 1, 0.1), ("s2", 0, 0.2), ("s3", 1, 0.2)]
+    overrides = {name: (f"train.seed={seed}", f"optimizer.learning_rate={rate}") for name, seed, rate in runs}
+    groups = logs.grouped(read(*(write_run(tmp_path / name, [row(1)], overrides=o) for name, o in overrides.items())))
+    assert [group.name for group in groups] == ["s0 … s1 (2 runs)", "s2 … s3 (2 runs)"]
+
+
+def test_a_group_whose_runs_have_nothing_in_common_has_a_long_name(tmp_path: Path) -> None:
+    first, second = (write_run(tmp_path / name, [row(1)]) for name in ("first", "second"))
+    (group,) = logs.grouped(read(first, second))
+    assert group.name == "first … second (2 runs)"
+
+
+def test_only_names_are_broken() -> None:
+    assert breakable("optimizer.learning_rate = 0.1") == "optimizer.<wbr>learning_<wbr>rate = 0.1"
 
 
 def test_names_are_as_short_as_they_can_be(tmp_path: Path) -> None:
@@ -128,7 +147,7 @@ def test_human_normalised_scores() -> None:
     assert all(random < human for random, human in RANDOM_HUMAN.values())
 
 
-@pytest.mark.parametrize("preset", ["fast", "paper", "paper-pong"])
+@pytest.mark.parametrize("preset", ["fast", "paac", "ppo", "paper", "paper-pong"])
 def test_a_recipe_gives_the_configuration_back(preset: str) -> None:
     changes = ["optimizer.learning_rate=0.002", "env.life_loss_terminal=true", "train.seed=4", "env.game=seaquest"]
     wanted = config.load(preset, changes)

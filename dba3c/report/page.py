@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -71,8 +72,8 @@ def table(rows: tables.Rows, kind: str = "") -> str:
 
 
 def breakable(text: str) -> str:
-    """Names may be broken after these characters, where a column is narrow."""
-    return escape(text).replace("_", "_<wbr>").replace(".", ".<wbr>")
+    """Names, not numbers, may be broken after these characters, where a column is narrow."""
+    return re.sub(r"([._])(?=[a-z])", r"\1<wbr>", escape(text))
 
 
 def differences(groups: list[Group]) -> str:

@@ -81,7 +81,7 @@ def settings_row(group: Group) -> list[str]:
     changes = len(set(near.overrides) - {"env.game", "train.seed"})
     return [
         group.name,
-        near.preset + (f" with {changes} changes" if changes else ""),
+        near.preset + (f" with {changes} change{'s' * (changes > 1)}" if changes else ""),
         f"{config.env.profile}, {config.env.n_sim} games per rank",
         f"{config.model.torso}, {config.model.hidden} hidden",
         f"{actor.kind}, segments of {actor.n_steps}",
