@@ -124,7 +124,7 @@ class Watchdog:
             if now - heard.when > limit:
                 return (
                     f"{self._name(rank)} is dead, stopped or cut off: nothing was heard of it for"
-                    f" {now - heard.when:.0f} s; the last it had finished was update {heard.beat.update:,}"
+                    f" {now - heard.when:.0f} s; by its last word it had finished update {heard.beat.update:,}"
                 )
         return self._stuck(now) if self._notes.rank == 0 else None
 
