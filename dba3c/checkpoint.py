@@ -31,13 +31,19 @@ class Checkpoint(NamedTuple):
 
 
 def save(directory: Path, checkpoint: Checkpoint, keep: int) -> Path:
-    """Write a checkpoint so that it is there whole or not at all, and remove all but the newest `keep`."""
+    """Write a checkpoint, and remove all but the newest `keep`."""
+    path = add(directory, checkpoint)
+    tidy_up(directory, path, keep)
+    return path
+
+
+def add(directory: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint so that it is there whole or not at all, and touch no other one."""
     directory.mkdir(parents=True, exist_ok=True)
     data = encode(checkpoint)
     digest = hashlib.sha256(data).hexdigest()[:16]
     path = directory / f"update-{checkpoint.progress['updates']:09d}.{digest}.npz"
     write_atomically(path, data)
-    tidy_up(directory, path, keep)
     return path
 
 

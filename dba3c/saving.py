@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,7 +23,8 @@ class State:
     """Weights, optimizer and progress, and the checkpoints of them in the run directory."""
 
     def __init__(self, config: Config, agent: Agent, optimizer: FlatOptimizer, run_dir: Path) -> None:
-        self._config, self._agent, self._optimizer, self._run_dir = config, agent, optimizer, run_dir
+        self._config, self._agent, self._optimizer = config, agent, optimizer
+        self._run_dir, self._directory = run_dir, run_dir / "checkpoints"
         self.progress = Progress()
         self.before_saving: Callable[[int], None] = lambda _: None  # told the update
         self._saving = threading.Lock()
@@ -38,7 +40,7 @@ class State:
 
     def load(self, notes: list[str]) -> Checkpoint | None:
         """The newest good checkpoint, if there is one; `notes` gets what there is to say about it."""
-        saved = checkpoint.load_newest(self._run_dir / "checkpoints", notes.append)
+        saved = checkpoint.load_newest(self._directory, notes.append)
         if saved is not None:
             changes = checkpoint.differences(saved.config, self._config)
             updates, steps = saved.progress["updates"], saved.progress["steps"]
@@ -47,10 +49,15 @@ class State:
         return saved
 
     def save(self) -> None:
-        self._write(self.snapshot())
+        state = self.snapshot()
+        with self._writing(state):
+            checkpoint.save(self._directory, state, self._config.checkpoint.keep)
 
     def save_at_once(self) -> int:
-        """From another thread than the one that learns: save the newest whole update; its number."""
+        """From another thread than the one that learns: save the newest whole update; its number.
+
+        It removes nothing: when ranks lose sight of each other, each may be the one that saves, in the same directory.
+        """
         deadline = time.monotonic() + PATIENCE
         while True:
             state = self.snapshot()
@@ -60,10 +67,12 @@ class State:
             if time.monotonic() > deadline:
                 raise TimeoutError("an update is only half applied")
             time.sleep(0.001)
-        self._write(state)
+        with self._writing(state):
+            checkpoint.add(self._directory, state)
         return int(state.progress["updates"])
 
-    def _write(self, state: Checkpoint) -> None:
+    @contextmanager
+    def _writing(self, state: Checkpoint) -> Iterator[None]:
         with self._saving:
             self.before_saving(state.progress["updates"])
-            checkpoint.save(self._run_dir / "checkpoints", state, self._config.checkpoint.keep)
+            yield
