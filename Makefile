@@ -1,4 +1,4 @@
-# make train   trains on all cores of this machine (GAME=pong, PRESET=fast, NP=ranks, ARGS='--section.key=value')
+# make train   trains on all cores of this machine (GAME=pong PRESET=ppo, NP=ranks, ARGS='--section.key=value')
 # make test    installs what the tests need and runs them
 # make lint    ruff and mypy
 # make faults  the tests of faults alone; writes what happened into docs/faults.md

@@ -32,7 +32,7 @@ def agent(config: Config) -> Agent:
 
 
 def agent_for(config: Config, observation_shape: tuple[int, int, int], n_actions: int) -> Agent:
-    network = models.build(config.model.torso, config.model.hidden, observation_shape, n_actions, config.train.seed)
+    network = models.build(config.model, observation_shape, n_actions, config.train.seed)
     tensor_clip = config.algorithm.clip_norm if config.algorithm.clip == "tensor" else None
     algorithm = ALGORITHMS[config.algorithm.name](config.algorithm)
     return Agent(network, algorithm, observation_shape, tensor_clip, config.train.seed)

@@ -126,7 +126,8 @@ def load_newest(directory: Path, warn: Callable[[str], None]) -> Checkpoint | No
     return None
 
 
-FIXED = ("env.game", "env.profile", "model.torso", "model.hidden", "optimizer.name")  # what the arrays depend on
+# What saved weights and slots have no meaning without.
+FIXED = ("env.game", "env.profile", "model.torso", "model.hidden", "model.standardise", "optimizer.name")
 
 
 def differences(saved: Config, wanted: Config) -> list[str]:

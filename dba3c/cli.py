@@ -52,7 +52,7 @@ def train_parser() -> Parser:
         usage="dba3c train [--preset NAME] [--game NAME] [--run-dir DIR] [--config FILE] [--section.key=value ...]",
         allow_abbrev=False,
     )
-    parser.add_argument("--preset", default="paper", help="paper, paper-pong or fast (default: paper)")
+    parser.add_argument("--preset", default="paper", help="fast, paac, ppo, paper or paper-pong (default: paper)")
     parser.add_argument("--game", help="short for --env.game")
     parser.add_argument("--run-dir", type=Path, help="where checkpoints and metrics go (default: runs/GAME)")
     parser.add_argument("--config", type=Path, default=HYPERPARAMS, help="another hyperparams.yaml")

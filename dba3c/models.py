@@ -11,8 +11,11 @@ import tensorflow as tf
 from keras import initializers, layers
 
 from dba3c.flat import Layout, pack
+from dba3c.sections import Model
 from dba3c.seeds import weight_seeds
 from dba3c.types import Array
+
+DARK = 1e-4  # variance that is added to an observation's own: one of a single colour stays finite
 
 
 class Torso(NamedTuple):
@@ -116,10 +119,10 @@ TORSOS: dict[str, Callable[[int, Iterator[int]], Torso]] = {
 }
 
 
-def build(torso: str, hidden: int, observation_shape: tuple[int, int, int], n_actions: int, seed: int) -> Network:
+def build(config: Model, observation_shape: tuple[int, int, int], n_actions: int, seed: int) -> Network:
     """A network for channel-first uint8 observations; the same seed gives the same weights on every rank."""
     channels, height, width = observation_shape
-    parts = TORSOS[torso](hidden, weight_seeds(seed))
+    parts = TORSOS[config.torso](config.hidden, weight_seeds(seed))
     inputs = keras.Input((height, width, channels))
     features = inputs
     for layer in parts.layers:
@@ -131,11 +134,20 @@ def build(torso: str, hidden: int, observation_shape: tuple[int, int, int], n_ac
     layout = Layout(tuple(w.path for w in weights), tuple(tuple(w.shape) for w in weights))
 
     def forward(vector: tf.Tensor, observations: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        pixels = tf.transpose(tf.cast(observations, tf.float32) / 255.0, [0, 2, 3, 1])  # [B, H, W, C]
+        pixels = tf.cast(observations, tf.float32) / 255.0
+        if config.standardise:
+            pixels = standardised(pixels)
+        pixels = tf.transpose(pixels, [0, 2, 3, 1])  # [B, H, W, C]
         (logits, values), _ = model.stateless_call(layout.unpack(vector), [], pixels)
         return logits, tf.squeeze(values, 1)
 
     return Network(layout, pack([w.numpy() for w in weights]), multiply_adds(model), forward)
+
+
+def standardised(pixels: tf.Tensor) -> tf.Tensor:
+    """Each observation less its mean, over its standard deviation: a bright background, as in Pong, hides nothing."""
+    mean, variance = tf.nn.moments(pixels, [1, 2, 3], keepdims=True)
+    return (pixels - mean) * tf.math.rsqrt(variance + DARK)
 
 
 def multiply_adds(model: keras.Model) -> list[int]:

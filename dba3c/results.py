@@ -24,9 +24,11 @@ Made by `make results` from the logs in `{folder}`; `dba3c export RUN_DIR --logs
 EMPTY = "There are no logs in `{folder}` yet, so there is nothing to tell.\n"
 EXPLANATION = """
 Score: the mean of the newest evaluation, greedy games with frozen weights, raw scores; of several seeds the mean and
-the range. Steps, minutes and core-hours are those of one run, from the start of the program to its end, evaluations
-included. The papers' values stand with their hours of training; they were not measured the same way (below), and scores
-of the profiles `paper` and `deepmind` are not comparable either.
+the range. Steps, minutes and core-hours are those of one run, from the start of the program to the last update; all
+evaluations are included but the one that came after it, whose score stands here. Greedy games of the profile
+`deepmind` differ only in the no-ops of their start, so in a game that waits for its player, as Breakout does, many of
+the 50 are the same game. The papers' values stand with their hours of training; they were not measured the same way
+(below), and scores of profiles `paper` and `deepmind` are not comparable either.
 """
 
 

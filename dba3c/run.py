@@ -37,7 +37,7 @@ class Run:
         self._state = State(config, self._agent, self._optimizer, run_dir)
         self._state.before_saving = faults.refuse_to_save
         notes = self._resume()
-        self._seconds_before, self._evaluated_at = self._progress.seconds, -1
+        self._seconds_before, self._evaluated_at = self._progress.seconds, -1  # at which update all games were played
         self._last: Update | None = None
         self._work_together(notes)
         self._player = build.player(
@@ -125,7 +125,7 @@ class Run:
         if due(config.comm.check_every_updates, number):
             check_weights(self._agent.weights.numpy(), self._crew.transport, number)
         if config.evaluate.games and due(config.evaluate.every_updates, number):
-            self._evaluate()
+            self._evaluate(config)
         if due(config.checkpoint.every_updates, number):
             self._save()
             if config.checkpoint.restart_games:
@@ -141,12 +141,12 @@ class Run:
     def _target_reached(self) -> bool:
         return self._evaluated_at == self._progress.updates and self._progress.target_reached
 
-    def _evaluate(self) -> None:
-        make_env = build.evaluation_env(self._config, self._crew.world.threads)
+    def _evaluate(self, config: Config) -> None:
+        make_env = build.evaluation_env(config, self._crew.world.threads)
         with self._crew.elsewhere():
-            result = evaluate(self._config, self._agent, make_env, self._crew.transport)
-        self._progress.evaluated(result.mean, result.full, self._config.target_score)
-        self._evaluated_at = self._progress.updates
+            result = evaluate(config, self._agent, make_env, self._crew.transport)
+        self._progress.evaluated(result.mean, result.full, config.target_score)
+        self._evaluated_at = self._progress.updates if result.full else -1
         self._metrics.evaluated(len(result.scores), self._progress)
         games = f"mean of {len(result.scores)} greedy games"
         self._metrics.say(f"evaluation after update {self._progress.updates:,}: {result.mean:.1f}, {games}")
@@ -154,7 +154,7 @@ class Run:
     def _end(self, code: int) -> int:
         """Final evaluation, save and summary; the exit code."""
         if code == launch.EXIT_OK and self._config.evaluate.games and self._evaluated_at != self._progress.updates:
-            self._evaluate()
+            self._evaluate(self._config.without_probe)
         with self._crew.elsewhere():
             check_weights(self._agent.weights.numpy(), self._crew.transport, self._progress.updates)
             kept_exact = code == launch.EXIT_STOPPED and self._config.checkpoint.restart_games

@@ -46,6 +46,7 @@ class Env(Section):
 class Model(Section):
     torso: Literal["ba3c", "ba3c_linear", "nips", "nature"]
     hidden: Count
+    standardise: bool
 
 
 class Actor(Section):
@@ -155,6 +156,11 @@ class Config(Section):
         if target == "auto":
             return self.targets.get(self.env.game)
         return None if target == "none" else float(target)
+
+    @property
+    def without_probe(self) -> Config:
+        """The same, but every evaluation plays all its games."""
+        return self.model_copy(update={"evaluate": self.evaluate.model_copy(update={"probe_games": 0})})
 
     def flat(self) -> dict[str, Any]:
         """Every value by its name on the command line, section.key."""

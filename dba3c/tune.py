@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from dba3c import config as configuration
 from dba3c.bench import pipeline, ranks
 from dba3c.bench.pipeline import Layout
 from dba3c.cli import Parser
@@ -32,13 +33,15 @@ def parser() -> Parser:
     return parser
 
 
-def candidates(cores: int) -> list[Layout]:
-    """Ranks of one core, of half the node and of the whole node; few and many games; both players."""
+def candidates(cores: int, preset: str) -> list[Layout]:
+    """Ranks of one core, of half the node and of the whole node; few and many games; whatever player can be used."""
+    config = configuration.load(preset)
+    kinds = ("lockstep",) if config.algorithm.name == "ppo" else ("lockstep", "async")
     threads = sorted({1, max(1, cores // 2), cores})
     return [
-        Layout(cores // count, count, kind, n_sim * count)
+        Layout(cores // count, count, kind, n_sim * count, config.actor.n_steps)
         for count in threads
-        for kind in ("lockstep", "async")
+        for kind in kinds
         for n_sim in N_SIMS
     ]
 
@@ -57,7 +60,7 @@ def search(game: str, preset: str, seconds: float) -> tuple[Layout, dict[str, An
     results: dict[Layout, dict[str, Any]] = {}
     pace = 500.0 * ranks.cores()  # first guess, to choose the number of steps of a measurement
     with Live(table(results, None), console=Console(stderr=True), auto_refresh=False) as live:
-        for layout in candidates(ranks.cores()):
+        for layout in candidates(ranks.cores(), preset):
             live.update(table(results, layout), refresh=True)
             results[layout] = pipeline.measure(layout, game, preset, int(pace * seconds))
             pace = results[layout]["steps_per_second"]

@@ -27,8 +27,8 @@ PINNED = (  # what tests count on, whatever becomes of the preset
 
 
 def settings(*overrides: str) -> Config:
-    """The fast preset with overrides `section.key=value`."""
-    return config.load("fast", PINNED + overrides)
+    """The preset `paac` with overrides `section.key=value`."""
+    return config.load("paac", PINNED + overrides)
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:

@@ -17,7 +17,7 @@ from dba3c.bench.ranks import mpirun
 
 ROOT = Path(__file__).parents[1]
 TINY = (  # a job of a few seconds: small games, no evaluation
-    "--preset=fast",
+    "--preset=paac",
     "--game=pong",
     "--env.n_sim=2",
     "--actor.n_steps=4",

@@ -28,7 +28,7 @@ def write_run(
     rows: list[dict[str, Any]],
     summary: dict[str, Any] | None = None,
     overrides: tuple[str, ...] = (),
-    preset: str = "fast",
+    preset: str = "paac",
 ) -> Path:
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(config.load(preset, overrides).dump(), encoding="utf-8")

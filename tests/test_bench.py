@@ -44,15 +44,16 @@ def test_operations_of_the_nips_network() -> None:
     assert rates["gradient_gflops"] == pytest.approx(2 * (3 * sum(layers) - layers[0]) / 200e-6 / 1e9)
 
 
+@pytest.mark.parametrize("preset", ["fast", "ppo", "paper"])
 @pytest.mark.parametrize("cores", [1, 2, 6, 64])
-def test_tune_tries_layouts_that_fit_and_are_valid(cores: int) -> None:
-    for layout in tune.candidates(cores):
+def test_tune_tries_layouts_that_fit_and_are_valid(cores: int, preset: str) -> None:
+    for layout in tune.candidates(cores, preset):
         assert 1 <= layout.ranks * layout.threads <= cores
-        assert config.load("fast", [f"{key}={value}" for key, value in layout.keys.items()]).env.n_sim == layout.n_sim
+        assert config.load(preset, [f"{key}={value}" for key, value in layout.keys.items()]).env.n_sim == layout.n_sim
 
 
 def test_advice_can_be_typed() -> None:
-    text = tune.advice(Layout(4, 2, "async", 16), {"steps_per_second": 1234.5}, "pong", "fast")
+    text = tune.advice(Layout(4, 2, "async", 16), {"steps_per_second": 1234.5}, "pong", "paac")
     assert "mpirun -np 4 --map-by slot:PE=2" in text
     assert "srun --mpi=pmix --ntasks-per-node=4 --cpus-per-task=2" in text
     assert "--actor.group_size=8" in text
@@ -66,7 +67,7 @@ def test_ratio_is_of_medians() -> None:
 
 def test_a_real_measurement_fills_a_row() -> None:
     layout = Layout(2, 1, "lockstep", 2)
-    summary = pipeline.measure(layout, "pong", "fast", steps=400)
+    summary = pipeline.measure(layout, "pong", "paac", steps=400)
     row = pipeline.row(layout, [summary, summary], [MEASURED, MEASURED])
     assert row["fraction_of_bound"] == pytest.approx(summary["steps_per_second"] / pipeline.bound(layout, MEASURED))
     assert row["shares"]["env"] > 0.05

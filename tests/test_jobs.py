@@ -27,7 +27,8 @@ def weights(run_dir: Path) -> Array:
 
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_a_job_leaves_its_results(tmp_path: Path, ranks: int) -> None:
-    evaluation = ("--evaluate.games=3", "--evaluate.max_frames=400")
+    evaluation = ("--evaluate.games=3", "--evaluate.max_frames=400", "--evaluate.every_updates=30")
+    evaluation += ("--evaluate.probe_games=1",)  # which is not enough at the end
     result = jobs.train(ranks, tmp_path, "--train.total_steps=480", "--train.log_every_seconds=0.2", *evaluation)
     assert result.code == 0, result.output
     summary = jobs.summary(tmp_path)
@@ -39,6 +40,7 @@ def test_a_job_leaves_its_results(tmp_path: Path, ranks: int) -> None:
     assert -21 <= summary["evaluation_score"] <= 21
     rows = list(csv.DictReader((tmp_path / "metrics.csv").open()))
     assert int(rows[-1]["steps"]) == 480
+    assert [row["evaluation_games"] for row in rows if row["evaluation_games"]][-1] == "3"
     assert list(tmp_path.glob("events.out.tfevents.*"))
     assert "game: pong" in (tmp_path / "config.yaml").read_text(encoding="utf-8")
 

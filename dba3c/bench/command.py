@@ -19,7 +19,7 @@ from dba3c.bench import parts, peers, pipeline, plots, predict, ranks, scaling, 
 from dba3c.bench.options import parse
 from dba3c.checkpoint import write_atomically
 
-TORSOS = {"fast": "nips", "paper": "ba3c"}  # of the presets
+TORSOS = {"paac": "nips", "paper": "ba3c"}  # of the presets
 # A log file has no edge to wrap at; neither has the stdout that a launcher shows us, which looks like a terminal.
 CONSOLE = (
     Console(highlight=False)
@@ -130,7 +130,7 @@ def run_peers(options: Namespace) -> dict[str, Any]:
         steps = int(1000 * ranks.cores() * options.seconds)
         for _ in range(options.repeats):
             bar.update(task, description="dba3c")
-            found = [pipeline.measure(layout, options.game, "fast", steps)["steps_per_second"] for layout in ours]
+            found = [pipeline.measure(layout, options.game, "paac", steps)["steps_per_second"] for layout in ours]
             paces["dba3c"].append(max(found))
             bar.advance(task)
             for peer in peers.PEERS:

@@ -100,7 +100,7 @@ def measure(comm: Any, pattern: Pattern, n_backup: int, seconds: float, paramete
     from dba3c.trainer import train
 
     strategy = "backup" if n_backup else "allreduce"
-    settings = config.load("fast", [f"comm.strategy={strategy}", f"comm.n_backup={n_backup}"]).comm
+    settings = config.load("paac", [f"comm.strategy={strategy}", f"comm.n_backup={n_backup}"]).comm
     sleeper, deadline = Sleeper(pattern, comm.rank, parameters), Deadline(seconds)
     timings, progress = Timings(), Progress()
 

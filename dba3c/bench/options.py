@@ -67,7 +67,7 @@ def parser() -> Parser:
         if name in ("scaling", "predict"):
             command.add_argument("--plot", type=Path, metavar="FILE", help="write a picture (png) there")
         if name in ("pipeline", "scaling", "predict"):
-            command.add_argument("--preset", default="fast", choices=["fast", "paper"], help="default: fast")
+            command.add_argument("--preset", default="paac", choices=["paac", "paper"], help="default: paac")
         if name == "predict":
             add_prediction(command)
     return parser

@@ -23,7 +23,7 @@ from dba3c.types import Array, Batch
 if TYPE_CHECKING:  # the agent needs TensorFlow, which the parent process need not load
     from dba3c.agent import Agent
 
-PRESETS = {"nips": "fast", "nature": "fast", "ba3c": "paper"}  # whose games and sizes a torso is measured with
+PRESETS = {"nips": "paac", "nature": "paac", "ba3c": "paper"}  # whose games and sizes a torso is measured with
 
 
 class Work(NamedTuple):

@@ -14,7 +14,7 @@ from dba3c.bench.emulation import Pattern
 from dba3c.bench.scaling import on_first
 from dba3c.launch import World
 
-PARAMETERS = 345_143  # of the preset `fast`: 1.4 MB
+PARAMETERS = 345_143  # of the presets `paac` and `fast`: 1.4 MB
 SECONDS_PER_GRADIENT = 0.08  # of one core with 16 games × 5 steps
 
 

@@ -29,7 +29,7 @@ PPO = ("algorithm.name=ppo", "actor.n_steps=6", "algorithm.minibatches=2", "algo
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
     rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1}[optimizer]
     return config.load(
-        "fast",
+        "paac",
         [
             "env.game=pong",
             f"env.n_sim={n_sim}",
@@ -105,7 +105,7 @@ def test_same_seed_gives_the_same_bits(transport: Transport) -> None:
     assert again.tobytes() == weights_shared("adam", (), transport).tobytes()
 
 
-SHORT = config.load("fast", ["env.game=pong", "evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"])
+SHORT = config.load("paac", ["env.game=pong", "evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"])
 
 
 @cache
