@@ -89,7 +89,7 @@ def row(number: int, group: Group) -> list[str]:
         f"`{near.preset}`{changed}",
         ", ".join(map(str, sorted(group.seeds))),
         scores(group),
-        NOTHING if share is None else f"{share:.0%}",
+        NOTHING if share is None else f"{share:z.0%}",
         shown(mean([run.counted("steps") for run in group.runs])),
         shown(mean([run.counted("seconds") / 60 for run in group.runs])),
         ", ".join(map(str, sorted(cores))) or NOTHING,

@@ -116,3 +116,10 @@ def test_short_logs_stay_as_they_are(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert results.main([str(folder), str(folder / "nowhere" / "results.md")]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_score_just_below_chance_is_no_negative_zero(tmp_path: Path) -> None:
+    last = [row(1, evaluation_score=125.0, evaluation_games=50)]
+    write_run(tmp_path / "logs/qbert", last, ended(last), ("env.game=qbert",))
+    (qbert,) = columns(made(tmp_path / "logs"))
+    assert qbert["human-normalised"] == "0%"

@@ -65,7 +65,7 @@ def normalised(run: RunLog) -> str:
     share = None if score is None else human_normalised(run.config.env.game, score)
     if share is None:
         return NOTHING
-    return f"{share:.0%}" + (" (online)" if newest is None else "")
+    return f"{share:z.0%}" + (" (online)" if newest is None else "")
 
 
 def settings(groups: list[Group]) -> Rows:
