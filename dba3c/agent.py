@@ -44,8 +44,9 @@ class Agent:
     def greedy(self, observations: Array) -> Array:
         return self._greedy(observations).numpy()  # type: ignore[no-any-return]
 
-    def gradients(self, batch: Batch, advantage_scale: float = 1.0) -> Iterator[Gradient]:
+    def gradients(self, batch: Batch, advantage_scale: float = 1.0, progress: float = 0.0) -> Iterator[Gradient]:
         """The gradients that the algorithm takes from a batch, each with the weights of its moment."""
+        self._algorithm.anneal(progress)
         targets = self._algorithm.targets(batch, advantage_scale)
         new_steps, episodes = batch.samples, batch.episodes
         for part in self._algorithm.parts(len(batch.actions), self._seed, self.version):

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.graph import compiled
+from dba3c.schedules import share
 from dba3c.sections import Optimizer as Config
 from dba3c.types import Array
 
@@ -45,7 +46,7 @@ RULES: dict[str, tuple[Rule, dict[str, float]]] = {  # the rule and its slots' f
 
 def learning_rate(config: Config, progress: float) -> float:
     """The scheduled rate when `progress` (0 to 1) of the training is done."""
-    return config.learning_rate * (1.0 if config.schedule == "constant" else max(0.0, 1.0 - progress))
+    return config.learning_rate * share(config.schedule, progress)
 
 
 def adam_rate(config: Config, rate: float, t: int) -> float:

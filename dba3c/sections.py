@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from dba3c.schedules import Schedule
+
 
 def as_number(value: Any) -> Any:
     """Python counts True as 1, but nobody means that; PyYAML takes 1e6 for a word, but nobody means that either."""
@@ -60,6 +62,7 @@ class Algorithm(Section):
     name: Literal["a3c", "ppo"]
     gamma: Annotated[float, Field(ge=0, le=1), Number]
     entropy: Weight
+    entropy_schedule: Schedule
     value: Weight
     clip: Literal["none", "tensor", "global"]
     clip_norm: Positive
@@ -72,7 +75,7 @@ class Algorithm(Section):
 class Optimizer(Section):
     name: Literal["adam", "rmsprop", "sgd"]
     learning_rate: Positive
-    schedule: Literal["constant", "linear"]
+    schedule: Schedule
     beta1: Fraction
     beta2: Fraction
     epsilon: Positive

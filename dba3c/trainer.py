@@ -23,7 +23,8 @@ def train(
     """Learn until `total_steps` or until some rank is asked to stop."""
     while progress.steps < total_steps:
         batch = next(player)
-        gradients = agent.gradients(batch, progress.advantage_scale) if batch is not None else iter((None,))
+        done = progress.steps / total_steps
+        gradients = agent.gradients(batch, progress.advantage_scale, done) if batch is not None else iter((None,))
         for gradient in timed(gradients, timings):
             if gradient is not None:
                 gradient.sums.update(timings.drain())

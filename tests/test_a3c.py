@@ -135,6 +135,14 @@ def test_weights_come_from_the_configuration() -> None:
     assert float(loss) == pytest.approx(paper_loss(s, entropy=0.3, value=0.7)[0], rel=1e-5)
 
 
+@pytest.mark.parametrize(("schedule", "share"), [("constant", 1.0), ("linear", 0.25)])
+def test_entropy_weight_follows_its_schedule(schedule: str, share: float) -> None:
+    s, a3c = samples(), A3C(settings("algorithm.entropy=0.4", f"algorithm.entropy_schedule={schedule}").algorithm)
+    assert float(a3c.loss(*s)[0]) == pytest.approx(paper_loss(s, entropy=0.4)[0], rel=1e-5)
+    a3c.anneal(0.75)
+    assert float(a3c.loss(*s)[0]) == pytest.approx(paper_loss(s, entropy=0.4 * share)[0], rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("entropy", "value"), [(ENTROPY, VALUE), (0.0, VALUE), (0.5, VALUE), (ENTROPY, 0.0), (ENTROPY, 2.0)]
 )

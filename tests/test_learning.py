@@ -8,11 +8,12 @@ import pytest
 from dba3c import build
 from dba3c.actor import Lockstep
 from dba3c.agent import Agent
+from dba3c.algorithms.a3c import A3C
 from dba3c.async_actor import Async, lag_bound
 from dba3c.evaluation import evaluate
 from dba3c.sections import Config
 from dba3c.trainer import train
-from dba3c.types import Player, Progress, Timings, Update
+from dba3c.types import Array, Player, Progress, Timings, Update
 from tests.helpers import Catch, Loopback, settings
 
 STEPS = 60_000
@@ -76,3 +77,25 @@ def test_several_passes_learn_catch_from_half_the_steps() -> None:
     assert mean_score(updates[:24]) < -0.4
     assert evaluate(config, agent, Catch, Loopback()).mean > 0.8
     assert max(float(update.by_rank["max_lag"].max()) for update in updates) == 11  # the last of 12 updates per rollout
+
+
+def first_gradient(config: Config, progress: float) -> Array:
+    agent = build.agent_for(config, Catch.observation_shape, Catch.n_actions)
+    player = make_player(config, agent, Timings())
+    player.restart(0)
+    (gradient,) = agent.gradients(next(player), 1.0, progress)
+    return gradient.mean
+
+
+def test_the_compiled_gradient_reads_the_scheduled_entropy_weight() -> None:
+    scheduled = catch_settings("algorithm.entropy=0.5", "algorithm.entropy_schedule=linear")
+    at_the_end = first_gradient(scheduled, 1.0)
+    assert at_the_end.tobytes() == first_gradient(catch_settings("algorithm.entropy=0"), 0.0).tobytes()
+    assert np.abs(first_gradient(scheduled, 0.0) - at_the_end).max() > 1e-4
+
+
+def test_schedules_are_told_the_progress_of_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float] = []
+    monkeypatch.setattr(A3C, "anneal", lambda _, progress: told.append(progress))
+    learn(catch_settings("train.total_steps=320"))  # updates of 16 games × 5 steps
+    assert told == [0.0, 0.25, 0.5, 0.75]

@@ -18,7 +18,8 @@ FOUNDATION = {"types", "config", "sections", "seeds"}
 # Beyond the foundation, each part may use only these. Entry points build everything and are not listed.
 ALLOWED = {
     "types": set(),
-    "sections": set(),
+    "schedules": set(),
+    "sections": {"schedules"},
     "config": {"sections"},
     "seeds": {"types"},
     "cores": set(),
@@ -34,9 +35,9 @@ ALLOWED = {
     "flat": set(),
     "graph": set(),
     "models": {"flat"},
-    "algorithms": {"returns"},
+    "algorithms": {"returns", "schedules"},
     "agent": {"algorithms", "graph", "models"},
-    "optimizers": {"graph"},
+    "optimizers": {"graph", "schedules"},
     "comm": {"flat"},
     "rollout": {"returns"},
     "actor": {"rollout"},

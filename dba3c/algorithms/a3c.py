@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from dba3c.returns import n_step_returns
+from dba3c.schedules import share
 from dba3c.sections import Algorithm
 from dba3c.types import Array, Batch
 
@@ -18,7 +19,12 @@ class A3C:
 
     def __init__(self, config: Algorithm) -> None:
         self._value_weight = config.value
-        self._entropy_weight = config.entropy
+        self._entropy, self._entropy_schedule = config.entropy, config.entropy_schedule
+        self._entropy_weight = tf.Variable(config.entropy, trainable=False)  # the compiled loss reads it anew
+
+    def anneal(self, progress: float) -> None:
+        """What follows is learned when `progress` (0 to 1) of the training is done."""
+        self._entropy_weight.assign(self._entropy * share(self._entropy_schedule, progress))
 
     def act(self, logits: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The action whose part of the cumulated policy holds the noise in [0, 1), and its log-probability."""

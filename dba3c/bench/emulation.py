@@ -65,7 +65,7 @@ class Sleeper:
             self._pause = 0.0
         return self
 
-    def gradients(self, _batch: Any, _advantage_scale: float) -> Iterator[Gradient]:
+    def gradients(self, _batch: Any, _advantage_scale: float, _progress: float) -> Iterator[Gradient]:
         yield Gradient(self._mean, 1, 1, self.version, {}, {"max_lag": 0.0})
 
 

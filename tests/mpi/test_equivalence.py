@@ -23,7 +23,10 @@ T = TypeVar("T")
 
 SIMULATORS = 2  # of a rank; each takes ALE a fifth of a second to start
 UPDATES = 4
-PPO = ("algorithm.name=ppo", "actor.n_steps=6", "algorithm.minibatches=2", "algorithm.passes=2")
+PPO = (
+    "algorithm.name=ppo", "actor.n_steps=6", "algorithm.minibatches=2", "algorithm.passes=2",
+    "algorithm.entropy_schedule=linear",
+)  # fmt: skip
 
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
