@@ -38,6 +38,7 @@ class Env(Section):
     profile: Literal["paper", "deepmind"]
     n_sim: Count
     life_loss_terminal: bool
+    sticky: Fraction
     fire_reset: bool
     max_frames: Count
     reward_clip: Positive
