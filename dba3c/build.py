@@ -83,8 +83,8 @@ def player(
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:
-    """Simulators for greedy games: only game over ends them, or the length limit, and no action is sticky."""
-    settings = config.env.model_copy(update={"life_loss_terminal": False, "sticky": 0.0})
+    """Simulators for greedy games: only game over ends them, or the length limit."""
+    settings = config.env.model_copy(update={"life_loss_terminal": False})
 
     def make(n_sim: int) -> VectorEnv:
         frames = config.evaluate.max_frames

@@ -147,8 +147,6 @@ def check_contradictions(config: Config) -> None:
         )
     if config.comm.strategy == "allreduce" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
-    if config.env.profile == "paper" and config.env.sticky:
-        raise ConfigError(f"env.sticky={config.env.sticky}: env.profile=paper always has 0.25; leave it at 0.0")
     if config.algorithm.name == "ppo":
         check_ppo(config)
     if config.env.n_sim % config.actor.group_size:

@@ -41,7 +41,7 @@ def make(config: Env, n_sim: int, threads: int, max_frames: int | None = None) -
 
 
 class DeepMindEnv:
-    """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops; sticky actions only if asked for."""
+    """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops, no sticky actions."""
 
     def __init__(self, config: Env, n_sim: int, threads: int, max_frames: int | None) -> None:
         self._env = AtariVectorEnv(
@@ -55,7 +55,6 @@ class DeepMindEnv:
             stack_num=HISTORY,
             reward_clipping=False,  # scores are raw; the actor clips for learning
             use_fire_reset=config.fire_reset,
-            repeat_action_probability=config.sticky,
         )
         self.n_sim = n_sim
         self.n_actions = len(self._env.ale.get_action_set())

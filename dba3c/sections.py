@@ -38,7 +38,6 @@ class Env(Section):
     profile: Literal["paper", "deepmind"]
     n_sim: Count
     life_loss_terminal: bool
-    sticky: Fraction
     fire_reset: bool
     max_frames: Count
     reward_clip: Positive

@@ -119,8 +119,7 @@ def test_derived_values() -> None:
         ("env.game=3", "valid string"), ("targets.pong='high'", "valid number"),
         ("model.torso='vgg'", "'ba3c', 'ba3c_linear', 'nips' or 'nature'"),
         ("actor.group_size=3", "must divide env.n_sim=10"), ("comm.n_backup=1", "without comm.strategy=backup"),
-        ("comm.n_backup=-1", "greater than or equal to 0"), ("env.sticky=0.1", "profile=paper always has 0.25"),
-        ("env.sticky=1.0", "less than 1"),
+        ("comm.n_backup=-1", "greater than or equal to 0"),
         ("debug.slow_rank='fast'", "should match pattern"), ("algorithm.ratio_clip=1", "less than 1"),
     ],
 )  # fmt: skip

@@ -155,9 +155,9 @@ def test_a_lost_life_is_terminal_only_if_configured(profile: str) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("profile", "sticky"), [("deepmind", 0.0), ("deepmind", 0.25), ("paper", 0.0)])
-def test_a_simulators_play_does_not_depend_on_its_neighbours(profile: str, sticky: float, threads: int) -> None:
-    seeds, config = [11, 7, 2_000_000_011, 0], env_settings(profile, "space_invaders", sticky=sticky)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_simulators_play_does_not_depend_on_its_neighbours(profile: str, threads: int) -> None:
+    seeds, config = [11, 7, 2_000_000_011, 0], env_settings(profile, "space_invaders")
     together = list(random_play(envs.make(config, 4, threads, max_frames=240), seeds, 150))
     assert any(step.ended.any() for _, step in together)
     for simulator, seed in enumerate(seeds):
@@ -178,18 +178,6 @@ def test_same_seeds_same_play_and_other_seeds_other_play(profile: str) -> None:
         for name, a, b in zip(Step._fields, one, two, strict=True):
             np.testing.assert_array_equal(a, b, err_msg=name)
     assert any((one.observations != two.observations).any() for one, two in zip(first, other, strict=True))
-
-
-def test_sticky_actions_change_a_game_only_where_actions_change() -> None:
-    """Who never does anything has nothing to repeat; who does something else at every step is not always obeyed."""
-
-    def pictures(sticky: float, n_actions: int) -> list[Array]:
-        env = envs.make(env_settings("deepmind", "pong", sticky=sticky), 2, threads=1)
-        actions = np.random.default_rng(0).integers(n_actions, size=(60, 2)).astype(np.int32)
-        return [env.reset(np.array([1, 2], np.int32)), *(env.step(chosen).observations for chosen in actions)]
-
-    np.testing.assert_array_equal(pictures(0.5, 1), pictures(0.0, 1))
-    assert (np.array(pictures(0.5, 6)) != np.array(pictures(0.0, 6))).any(axis=(0, 2, 3, 4)).all()
 
 
 @pytest.mark.parametrize("profile", PROFILES)

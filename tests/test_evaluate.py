@@ -226,13 +226,3 @@ def test_evaluation_games_end_at_their_frame_limit_and_not_with_a_life(profile: 
 
     assert terminal_steps(build.evaluation_env(config, threads=1)(1)) == [steps]
     assert len(terminal_steps(envs.make(config.env, 1, threads=1, max_frames=200))) > 1
-
-
-def test_evaluation_games_have_no_sticky_actions() -> None:
-    actions = np.random.default_rng(0).integers(6, size=(40, 1)).astype(np.int32)
-
-    def pictures(sticky: float) -> list[Array]:
-        env = build.evaluation_env(settings("env.game=pong", f"env.sticky={sticky}"), threads=1)(1)
-        return [env.reset(np.array([1], np.int32)), *(env.step(chosen).observations for chosen in actions)]
-
-    np.testing.assert_array_equal(pictures(0.9), pictures(0.0))

@@ -25,7 +25,7 @@ SIMULATORS = 2  # of a rank; each takes ALE a fifth of a second to start
 UPDATES = 4
 PPO = (
     "algorithm.name=ppo", "actor.n_steps=6", "algorithm.minibatches=2", "algorithm.passes=2",
-    "algorithm.entropy_schedule=linear", "env.sticky=0.25",
+    "algorithm.entropy_schedule=linear",
 )  # fmt: skip
 
 
