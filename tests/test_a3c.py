@@ -135,7 +135,7 @@ def test_weights_come_from_the_configuration() -> None:
     assert float(loss) == pytest.approx(paper_loss(s, entropy=0.3, value=0.7)[0], rel=1e-5)
 
 
-@pytest.mark.parametrize(("schedule", "share"), [("constant", 1.0), ("linear", 0.25)])
+@pytest.mark.parametrize(("schedule", "share"), [("constant", 1.0), ("linear", 0.25), ("quadratic", 0.0625)])
 def test_entropy_weight_follows_its_schedule(schedule: str, share: float) -> None:
     s, a3c = samples(), A3C(settings("algorithm.entropy=0.4", f"algorithm.entropy_schedule={schedule}").algorithm)
     assert float(a3c.loss(*s)[0]) == pytest.approx(paper_loss(s, entropy=0.4)[0], rel=1e-5)

@@ -162,9 +162,13 @@ def test_global_clip_leaves_no_gradient_alone() -> None:
     )
 
 
-@pytest.mark.parametrize(("progress", "share"), [(0.0, 1.0), (0.25, 0.75), (0.5, 0.5), (1.0, 0.0), (1.5, 0.0)])
-def test_linear_schedule_ends_at_zero(progress: float, share: float) -> None:
-    assert learning_rate(config(schedule="linear"), progress) == pytest.approx(0.001 * share)
+@pytest.mark.parametrize(
+    ("progress", "linear", "quadratic"),
+    [(0.0, 1.0, 1.0), (0.25, 0.75, 0.5625), (0.5, 0.5, 0.25), (1.0, 0.0, 0.0), (1.5, 0.0, 0.0)],
+)
+def test_schedules_end_at_zero(progress: float, linear: float, quadratic: float) -> None:
+    assert learning_rate(config(schedule="linear"), progress) == pytest.approx(0.001 * linear)
+    assert learning_rate(config(schedule="quadratic"), progress) == pytest.approx(0.001 * quadratic)
     assert learning_rate(config(schedule="constant"), progress) == 0.001
 
 
