@@ -1,0 +1,51 @@
+"""What is published hangs together: logs, table of results, README's headline and the agents that come with dba3c."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dba3c import evaluate, pretrained, results
+
+ROOT = Path(__file__).parents[1]
+RUNS = ROOT / "docs" / "runs"
+LOGS = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RUNS.glob("*/summary.json"))]
+
+
+def of_game(game: str) -> list[dict[str, Any]]:
+    return [summary for summary in LOGS if summary["game"] == game]
+
+
+def test_the_table_of_results_is_what_the_logs_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert results.main(["docs/runs", str(tmp_path / "results.md")]) == 0
+    kept = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert (tmp_path / "results.md").read_text(encoding="utf-8") == kept
+
+
+@pytest.mark.parametrize("game", ["breakout", "pong"])
+def test_the_headline_is_what_the_logs_say(game: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    row = next(line for line in readme.splitlines() if line.startswith(f"| {game.title()} |"))
+    scores = ", ".join(f"{summary['evaluation_score']:.1f}" for summary in of_game(game))
+    minutes = ", ".join(f"{summary['seconds'] / 60:.0f}" for summary in of_game(game))
+    core_hours = ", ".join(f"{summary['seconds'] * summary['cores'] / 3600:.2f}" for summary in of_game(game))
+    assert row.startswith(f"| {game.title()} | **{scores}** | {minutes} minutes | {core_hours} |")
+
+
+@pytest.mark.parametrize("game", sorted({summary["game"] for summary in LOGS}))
+def test_every_game_of_the_table_has_its_agent(game: str) -> None:
+    agent = pretrained.load(game)
+    trained = [(summary["updates"], summary["steps"], summary["evaluation_score"]) for summary in of_game(game)]
+    progress = agent.progress
+    assert (progress["updates"], progress["steps"], progress["evaluation_score"]) in trained
+
+
+def test_an_agent_that_comes_with_dba3c_still_plays_as_well(tmp_path: Path) -> None:
+    """Games, pre-processing and network are what they were when it learned."""
+    file = tmp_path / "scores.json"
+    assert evaluate.main(["--pretrained=pong", "--games=4", "--seed=11", f"--json={file}"]) == 0
+    assert min(json.loads(file.read_text(encoding="utf-8"))["scores"]) >= 18
