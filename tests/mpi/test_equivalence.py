@@ -17,7 +17,6 @@ from dba3c.sections import Config
 from dba3c.trainer import train
 from dba3c.types import Array, Progress, Timings, Transport
 from tests.helpers import Loopback
-from tests.mpi.conftest import SIZES
 
 T = TypeVar("T")
 
@@ -93,8 +92,6 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
     ids=["adam", "rmsprop", "sgd", "ppo"],
 )
 def test_layouts_learn_the_same(transport: Transport, optimizer: str, more: tuple[str, ...]) -> None:
-    if (optimizer, more) != ("adam", ()) and transport.size != SIZES[-1]:
-        pytest.skip("what the ranks add up does not depend on what is done with it")
     shared = weights_shared(optimizer, more, transport)
     alone = of_rank_0(transport, lambda: weights_after(optimizer, more, SIMULATORS * transport.size, Loopback()))
     moved = np.abs(alone - new_agent(more).weights.numpy()).max()
