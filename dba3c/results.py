@@ -12,7 +12,7 @@ from dba3c import cli, logs
 from dba3c.checkpoint import write_atomically
 from dba3c.cli import Parser
 from dba3c.config import ConfigError
-from dba3c.logs import Group
+from dba3c.logs import Group, RunLog
 from dba3c.published import PAPERS, SOURCE, Paper, human_normalised
 from dba3c.recipe import APART, recipe
 
@@ -45,14 +45,21 @@ def main(argv: list[str]) -> int:
 
 def write(argv: list[str]) -> None:
     options = parser().parse_args(argv)
-    paths = sorted(path.parent for path in options.folder.glob("*/config.yaml"))
-    groups = sorted(logs.grouped(logs.read(paths)), key=lambda group: (group.game, group.name))
+    runs = kept_runs(options.folder)
+    groups = sorted(logs.grouped(runs), key=lambda group: (group.game, group.name))
     try:
         picture = draw(groups, options.file.with_suffix(".png"))
         write_atomically(options.file, page(groups, str(options.folder), picture).encode())
     except OSError as error:
         raise ConfigError(f"{options.file}: cannot be written: {error.strerror}; choose another place") from None
-    print(f"{options.file}: {len(groups)} rows from {len(paths)} runs")
+    print(f"{options.file}: {len(groups)} rows from {len(runs)} runs")
+
+
+def kept_runs(folder: Path) -> list[RunLog]:
+    """The logs that a folder holds; ConfigError if there is no such folder, as the table would be written empty."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; name one that dba3c export --logs has written, as docs/runs")
+    return logs.read(sorted(path.parent for path in folder.glob("*/config.yaml")))
 
 
 def page(groups: list[Group], folder: str, picture: str | None) -> str:

@@ -80,6 +80,14 @@ def test_the_same_logs_give_the_same_page(folder: Path) -> None:
     assert (made(folder), (folder.parent / "results.png").read_bytes()) == (first, picture)
 
 
+def test_a_misspelt_folder_is_refused_and_the_table_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "results.md"
+    table.write_text("kept", encoding="utf-8")
+    assert results.main([str(tmp_path / "lgos"), str(table)]) == 2
+    assert "lgos: no such folder; name one that dba3c export --logs has written" in capsys.readouterr().err
+    assert table.read_text(encoding="utf-8") == "kept"
+
+
 def test_without_logs_it_says_so(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     text = made(tmp_path / "logs")
