@@ -18,7 +18,7 @@ setup(
     long_description_content_type="text/markdown",
     packages=find_packages(include=["dba3c", "dba3c.*"]),
     package_data={
-        "dba3c": ["hyperparams.yaml", "py.typed", "bench/peer_scripts/*.py", "report/page.css", "agents/*.npz"]
+        "dba3c": ["hyperparams.yaml", "py.typed", "benchmarks/peer_scripts/*.py", "reporting/page.css", "agents/*.npz"]
     },
     python_requires=">=3.11",
     install_requires=[

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from dba3c import checkpoint, launch, pretrained
-from dba3c.checkpoint import Checkpoint
-from dba3c.cli import Parser
-from dba3c.config import ConfigError
-from dba3c.evaluation import Evaluation, evaluate
-from dba3c.launch import World
+from dba3c.job.command_line import Parser
+from dba3c.job.exit import EXIT_OK, agreed
+from dba3c.job.process import load_tensorflow, terminal
+from dba3c.job.world import World, run_job
+from dba3c.run_files import write_atomically
+from dba3c.run_files.checkpoint import Checkpoint
+from dba3c.run_files.trained_agents import add_agent_options, chosen
+from dba3c.training.evaluation import Evaluation, evaluate
 
 
 def parser() -> Parser:
@@ -34,66 +35,33 @@ def parser() -> Parser:
     return parser
 
 
-def add_agent_options(parser: Parser, games: int) -> None:
-    """Which agent, and which games."""
-    parser.add_argument("path", type=Path, nargs="?", metavar="RUN_DIR", help="run directory, or a checkpoint file")
-    parser.add_argument("--pretrained", metavar="GAME", help="instead: the agent of this game that comes with dba3c")
-    parser.add_argument("--games", type=int, default=games, help=f"greedy games to play (default: {games})")
-    parser.add_argument("--seed", type=int, help="another seed than the training's")
-
-
-def load(options: Namespace) -> Checkpoint:
-    """The checkpoint that was asked for; its configuration with the games and the seed that were asked for."""
-    for name, value, least in (("games", options.games, 1), ("seed", options.seed, 0)):
-        if value is not None and not least <= value < 2**32:
-            raise ConfigError(f"--{name}={value}: must be a whole number from {least}")
-    if (options.path is None) == (options.pretrained is None):
-        raise ConfigError("name either a run directory or --pretrained GAME; see --help")
-    saved = find(options.path) if options.path is not None else pretrained.load(options.pretrained)
-    seed = saved.config.train.seed if options.seed is None else options.seed
-    train = saved.config.train.model_copy(update={"seed": seed})
-    games = saved.config.evaluate.model_copy(update={"games": options.games, "probe_games": 0})
-    return saved._replace(config=saved.config.model_copy(update={"train": train, "evaluate": games}))
-
-
-def find(path: Path) -> Checkpoint:
-    """One checkpoint file, or the newest good one of a run directory."""
-    try:
-        if path.is_file():
-            return checkpoint.load(path)
-        saved = checkpoint.load_newest(path / "checkpoints", lambda text: print(f"dba3c: {text}", file=sys.stderr))
-    except (OSError, ValueError) as error:
-        raise ConfigError(str(error)) from None
-    if saved is None:
-        raise ConfigError(f"{path}: holds no checkpoint; name a run directory or a file of its checkpoints/")
-    return saved
-
-
 def main(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv):
         parser().print_help()
-        return launch.EXIT_OK
-    return launch.job(lambda world: play_and_report(world, argv))
+        return EXIT_OK
+    return run_job(lambda world: play_and_report(world, argv))
 
 
 def play_and_report(world: World, argv: list[str]) -> int:
-    options = launch.agreed(world, lambda: parser().parse_args(argv))
-    saved = launch.agreed(world, lambda: load(options))
-    launch.load_tensorflow(world.threads)
+    options = agreed(world, lambda: parser().parse_args(argv))
+    from dba3c.envs.atari_names import resolve_game  # loads ale-py, which --help need not wait for
+
+    saved = agreed(world, lambda: chosen(options, resolve_game))
+    load_tensorflow(world.threads)
     result = play(world, saved)
     if world.rank == 0:
         report(saved, result.scores, options.json)
-    return launch.EXIT_OK
+    return EXIT_OK
 
 
 def play(world: World, saved: Checkpoint) -> Evaluation:
     """This rank's share of the games, under a progress bar on rank 0."""
-    from dba3c import build
     from dba3c.comm.mpi import MpiTransport
+    from dba3c.training import build
 
     config, agent = saved.config, build.trained(saved)
     make_env, transport = build.evaluation_env(config, world.threads), MpiTransport(world.comm)
-    console = Console(file=launch.terminal() or sys.stderr, quiet=world.rank != 0)
+    console = Console(file=terminal() or sys.stderr, quiet=world.rank != 0)
     with Progress("greedy games", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task("", total=len(range(world.rank, config.evaluate.games, world.size)))
         return evaluate(config, agent, make_env, transport, lambda done: bar.update(task, completed=done))
@@ -112,7 +80,7 @@ def report(saved: Checkpoint, scores: list[float], json_path: Path | None) -> No
     }
     print("{game}: {evaluation_score:.1f} ± {spread:.1f}, mean and spread of {games} greedy games".format(**facts))
     if json_path is not None:
-        checkpoint.write_atomically(json_path, (json.dumps(facts, indent=2) + "\n").encode())
+        write_atomically(json_path, (json.dumps(facts, indent=2) + "\n").encode())
 
 
 if __name__ == "__main__":

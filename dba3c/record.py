@@ -18,17 +18,20 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from dba3c import cli, cores, evaluate, evaluation, launch
-from dba3c.checkpoint import Checkpoint
-from dba3c.cli import Parser
-from dba3c.config import ConfigError
-from dba3c.evaluation import Game, MakeEnv
-from dba3c.sections import Config
+from dba3c.actors import greedy
+from dba3c.actors.greedy import Game, MakeEnv
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
+from dba3c.job import command_line, cores
+from dba3c.job.command_line import Parser
+from dba3c.job.process import load_tensorflow, terminal
+from dba3c.run_files import trained_agents
+from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.types import Policy
 
 if TYPE_CHECKING:
-    from dba3c.film import Shot
+    from dba3c.film.panel import Shot
 
 GIF_SECONDS = 30.0  # that a gif has unless more is asked for
 Take = tuple[int, Game]  # number of a game, and how it went
@@ -40,7 +43,7 @@ def parser() -> Parser:
         description="Film greedy games at the emulator's pace, with the score and the agent's estimate of what is to"
         " come. The games are those of dba3c evaluate with as many games and the same seed, and have the same scores.",
     )
-    evaluate.add_agent_options(parser, games=1)
+    trained_agents.add_agent_options(parser, games=1)
     parser.add_argument("--best", action="store_true", help="film only the best of the games")
     parser.add_argument("--out", type=Path, metavar="FILE", help="FILE.mp4 or FILE.gif (default: GAME.mp4)")
     parser.add_argument(
@@ -55,18 +58,20 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    return cli.answer(lambda: record(argv))
+    return command_line.answer(lambda: record(argv))
 
 
 def record(argv: list[str]) -> None:
     options = parser().parse_args(argv)
     file = output(options)
-    saved = evaluate.load(options)
+    from dba3c.envs.atari_names import resolve_game  # loads ale-py, which --help need not wait for
+
+    saved = trained_agents.chosen(options, resolve_game)
     file = file or Path(f"{saved.config.env.game}.mp4")
     threads = cores.threads_for(cores.core_shares([cores.place("")])[0])
-    launch.load_tensorflow(threads)
+    load_tensorflow(threads)
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(file=launch.terminal() or sys.stderr)) as bar:
+    with Progress(*columns, console=Console(file=terminal() or sys.stderr)) as bar:
         takes = film(saved, file, threads, options, bar)
     print(f"{file}: " + ", ".join(f"game {number + 1} with score {game.score:g}" for number, game in takes))
 
@@ -86,7 +91,7 @@ def output(options: Namespace) -> Path | None:
 
 def film(saved: Checkpoint, file: Path, threads: int, options: Namespace, bar: Progress) -> list[Take]:
     """Play the games, then film those that are wanted."""
-    from dba3c import build
+    from dba3c.training import build
 
     config, agent = saved.config, build.trained(saved)
     make_env = build.evaluation_env(config, threads)
@@ -105,14 +110,14 @@ def play(config: Config, agent: Policy, make_env: MakeEnv, bar: Progress) -> lis
     numbers = np.arange(config.evaluate.games)
     seeds = game_seeds(config.train.seed, EVALUATION, agent.version, numbers)
     task = bar.add_task("playing", total=len(numbers))
-    games = evaluation.play(agent, make_env, seeds, lambda done: bar.update(task, completed=done))
+    games = greedy.play(agent, make_env, seeds, lambda done: bar.update(task, completed=done))
     return list(enumerate(games))
 
 
 def shoot(config: Config, agent: Policy, make_env: MakeEnv, take: Take, advance: Callable[[], None]) -> Iterator[Shot]:
     """A game once more, frame by frame, beside what the agent sees and thinks."""
-    from dba3c.film import HISTORY, Shot
-    from dba3c.replay import replay
+    from dba3c.film.emulator_frames import replay
+    from dba3c.film.panel import HISTORY, Shot
 
     number, game = take
     seed = game_seeds(config.train.seed, EVALUATION, agent.version, np.array([number]))
@@ -133,7 +138,8 @@ def shoot(config: Config, agent: Policy, make_env: MakeEnv, take: Take, advance:
 
 def write(file: Path, shots: Iterator[Shot], options: Namespace) -> None:
     """The part of the film that was asked for; the file is there whole or not at all."""
-    from dba3c.film import FRAMES_PER_SECOND, write_gif, write_mp4
+    from dba3c.film.encoders import write_gif, write_mp4
+    from dba3c.film.panel import FRAMES_PER_SECOND
 
     gif = file.suffix == ".gif"
     seconds = GIF_SECONDS if options.seconds is None and gif else options.seconds

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dba3c import cli, logs
-from dba3c.checkpoint import write_atomically
-from dba3c.cli import Parser
-from dba3c.config import ConfigError
-from dba3c.logs import Group, RunLog
-from dba3c.published import PAPERS, SOURCE, Paper, human_normalised
-from dba3c.recipe import APART, recipe
+from dba3c.config.messages import ConfigError
+from dba3c.config.nearest_preset import APART, recipe
+from dba3c.job import command_line
+from dba3c.job.command_line import Parser
+from dba3c.reporting.groups import Group, grouped
+from dba3c.reporting.published import PAPERS, SOURCE, Paper, human_normalised
+from dba3c.run_files import logs, write_atomically
+from dba3c.run_files.logs import RunLog
 
 NOTHING = "–"
 INTRODUCTION = """# Results
@@ -40,13 +41,13 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    return cli.answer(lambda: write(argv))
+    return command_line.answer(lambda: write(argv))
 
 
 def write(argv: list[str]) -> None:
     options = parser().parse_args(argv)
     runs = kept_runs(options.folder)
-    groups = sorted(logs.grouped(runs), key=lambda group: (group.game, group.name))
+    groups = sorted(grouped(runs), key=lambda group: (group.game, group.name))
     try:
         picture = draw(groups, options.file.with_suffix(".png"))
         write_atomically(options.file, page(groups, str(options.folder), picture).encode())
@@ -141,7 +142,7 @@ def draw(groups: list[Group], file: Path) -> str | None:
     """Online scores against minutes in human-normalised units, which several games can share; the picture's name."""
     if not groups:
         return None
-    from dba3c.report import figures  # Matplotlib, which a refusal need not wait for
+    from dba3c.reporting import figures  # Matplotlib, which a refusal need not wait for
 
     plots = {plot.name: plot for section in figures.sections(groups, "minutes") for plot in section.plots}
     if "human-online" not in plots:

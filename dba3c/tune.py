@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from dba3c import config as configuration
-from dba3c.bench import pipeline, ranks
-from dba3c.bench.pipeline import Layout
-from dba3c.cli import Parser
+from dba3c.benchmarks import launching, pipeline
+from dba3c.benchmarks.pipeline import Layout
+from dba3c.config import loading
+from dba3c.job.command_line import Parser
 
 N_SIMS = (8, 16, 32)
 
@@ -35,7 +35,7 @@ def parser() -> Parser:
 
 def candidates(cores: int, preset: str) -> list[Layout]:
     """Ranks of one core, of half the node and of the whole node; few and many games; whatever player can be used."""
-    config = configuration.load(preset)
+    config = loading.load(preset)
     kinds = ("lockstep",) if config.algorithm.name == "ppo" else ("lockstep", "async")
     threads = sorted({1, max(1, cores // 2), cores})
     return [
@@ -47,7 +47,7 @@ def candidates(cores: int, preset: str) -> list[Layout]:
 
 
 def main(argv: list[str]) -> int:
-    return ranks.command("tune", lambda: tune(parser().parse_args(argv)))
+    return launching.command("tune", lambda: tune(parser().parse_args(argv)))
 
 
 def tune(options: Namespace) -> None:
@@ -58,9 +58,9 @@ def tune(options: Namespace) -> None:
 def search(game: str, preset: str, seconds: float) -> tuple[Layout, dict[str, Any]]:
     """Measure every candidate under a live table; the fastest one."""
     results: dict[Layout, dict[str, Any]] = {}
-    pace = 500.0 * ranks.cores()  # first guess, to choose the number of steps of a measurement
+    pace = 500.0 * launching.cores()  # first guess, to choose the number of steps of a measurement
     with Live(table(results, None), console=Console(stderr=True), auto_refresh=False) as live:
-        for layout in candidates(ranks.cores(), preset):
+        for layout in candidates(launching.cores(), preset):
             live.update(table(results, layout), refresh=True)
             results[layout] = pipeline.measure(layout, game, preset, int(pace * seconds))
             pace = results[layout]["steps_per_second"]
@@ -70,7 +70,7 @@ def search(game: str, preset: str, seconds: float) -> tuple[Layout, dict[str, An
 
 
 def table(results: dict[Layout, dict[str, Any]], running: Layout | None) -> Table:
-    result = Table("layout", "steps/s", "MB per rank", title=f"{ranks.cores()} cores")
+    result = Table("layout", "steps/s", "MB per rank", title=f"{launching.cores()} cores")
     for layout, summary in sorted(results.items(), key=lambda item: -float(item[1]["steps_per_second"])):
         result.add_row(str(layout), f"{summary['steps_per_second']:,.0f}", f"{summary['memory_mb_per_rank']:,}")
     if running is not None:
@@ -88,7 +88,7 @@ def advice(best: Layout, summary: dict[str, Any], game: str, preset: str) -> str
     yaml = "\n".join(f"  {section}: {{{', '.join(values)}}}" for section, values in sections.items())
     return (
         f"fastest: {best}, {summary['steps_per_second']:,.0f} steps/s\n\n"
-        f"on this machine:\n  mpirun {' '.join(ranks.launcher(best.ranks, best.threads))} {command}\n\n"
+        f"on this machine:\n  mpirun {' '.join(launching.launcher(best.ranks, best.threads))} {command}\n\n"
         f"on Slurm nodes like this one:\n"
         f"  srun --mpi=pmix --ntasks-per-node={best.ranks} --cpus-per-task={best.threads} {command}\n\n"
         f"in hyperparams.yaml, as a preset:\n{yaml}"

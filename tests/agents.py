@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dba3c import build, checkpoint
-from dba3c.checkpoint import Checkpoint
-from dba3c.sections import Config
+from dba3c.config.schema import Config
+from dba3c.run_files import checkpoint
+from dba3c.run_files.checkpoint import Checkpoint
+from dba3c.training import build
 from dba3c.types import Progress
 from tests.helpers import settings
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dba3c import config
-from dba3c.sections import Config
+from dba3c.config import loading
+from dba3c.config.schema import Config
 from dba3c.types import Array, Prediction, Step
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ PINNED = (  # what tests count on, whatever becomes of the preset
 
 def settings(*overrides: str) -> Config:
     """The preset `paac` with overrides `section.key=value`."""
-    return config.load("paac", PINNED + overrides)
+    return loading.load("paac", PINNED + overrides)
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:

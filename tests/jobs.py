@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dba3c.bench.ranks import mpirun
+from dba3c.benchmarks.launching import mpirun
 
 ROOT = Path(__file__).parents[1]
 TINY = (  # a job of a few seconds: small games, no evaluation

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dba3c import config
+from dba3c.config import loading
 from dba3c.types import PARTS
 
 COLUMNS = (
@@ -31,7 +31,7 @@ def write_run(
     preset: str = "paac",
 ) -> Path:
     path.mkdir(parents=True)
-    (path / "config.yaml").write_text(config.load(preset, overrides).dump(), encoding="utf-8")
+    (path / "config.yaml").write_text(loading.load(preset, overrides).dump(), encoding="utf-8")
     with (path / "metrics.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()

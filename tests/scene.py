@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from dba3c.async_actor import Async
-from dba3c.sections import Config
+from dba3c.actors.asynchronous import Async
+from dba3c.config.schema import Config
 from dba3c.types import Array, Batch, Timings
 from tests import helpers
 from tests.helpers import ScriptedPolicy, TapeEnv, within

@@ -5,10 +5,10 @@ from __future__ import annotations
 import runpy
 from typing import Any
 
-from dba3c.bench import emulation
-from dba3c.bench.emulation import Pace, Pattern
+from dba3c.benchmarks import emulated_ranks
+from dba3c.benchmarks.emulated_ranks import Pace, Pattern
 
-honest = emulation.measure
+honest = emulated_ranks.measure
 
 
 def measure(comm: Any, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Pace:
@@ -18,5 +18,5 @@ def measure(comm: Any, pattern: Pattern, n_backup: int, seconds: float, paramete
 
 
 if __name__ == "__main__":
-    emulation.measure = measure
-    runpy.run_module("dba3c.bench.stragglers", run_name="__main__", alter_sys=True)
+    emulated_ranks.measure = measure
+    runpy.run_module("dba3c.benchmarks.stragglers", run_name="__main__", alter_sys=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dba3c.algorithms.a3c import A3C
+from dba3c.learning.a3c import A3C
 from dba3c.types import Array, Batch
 from tests.helpers import settings
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from dba3c.actor import Lockstep
+from dba3c.actors.lockstep import Lockstep
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.types import Batch, Timings
 from tests import helpers

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from dba3c.async_actor import lag_bound
-from dba3c.sections import Config
+from dba3c.actors.asynchronous import lag_bound
+from dba3c.config.schema import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.types import Array, Batch, Prediction
 from tests import helpers

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dba3c import config, tune
-from dba3c.bench import main, parts, pipeline, ranks, scaling
-from dba3c.bench.command import peer_rows
-from dba3c.bench.pipeline import Layout
+from dba3c import tune
+from dba3c.bench import main, peer_rows
+from dba3c.benchmarks import launching, parts, pipeline, scaling
+from dba3c.benchmarks.pipeline import Layout
+from dba3c.config import loading
 
 MEASURED = {
     "microseconds": {"emulate": 400.0, "predict": 100.0, "gradient": 200.0, "apply": 1600.0, "all-reduce": 800.0}
@@ -49,7 +50,7 @@ def test_operations_of_the_nips_network() -> None:
 def test_tune_tries_layouts_that_fit_and_are_valid(cores: int, preset: str) -> None:
     for layout in tune.candidates(cores, preset):
         assert 1 <= layout.ranks * layout.threads <= cores
-        assert config.load(preset, [f"{key}={value}" for key, value in layout.keys.items()]).env.n_sim == layout.n_sim
+        assert loading.load(preset, [f"{key}={value}" for key, value in layout.keys.items()]).env.n_sim == layout.n_sim
 
 
 def test_advice_can_be_typed() -> None:
@@ -84,7 +85,7 @@ def test_scaling_on_this_machine(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert main([*SMALL, "--seconds=0.5", "--hidden=32", f"--json={json_file}", f"--plot={picture}"]) == 0
     result = json.loads(json_file.read_text(encoding="utf-8"))
     rows = {(row["scaling"], row["ranks"]): row for row in result["rows"] if row["scaling"] != "alone"}
-    cores = ranks.cores()
+    cores = launching.cores()
     assert rows.keys() == {(kind, count) for kind in ("weak", "strong") for count in scaling.counts(cores)}
     assert rows["strong", 1]["games_per_rank"] == cores * rows["strong", cores]["games_per_rank"]
     assert all(0 < row["efficiency"] < 1.5 for row in rows.values())

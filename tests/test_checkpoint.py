@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dba3c.checkpoint import Checkpoint, load, load_newest, newest_first, save
-from dba3c.config import ConfigError, parse
+from dba3c.config.loading import parse
+from dba3c.config.messages import ConfigError
+from dba3c.run_files.checkpoint import Checkpoint, load, load_newest, newest_first, save
 from tests.helpers import settings
 
 

@@ -13,9 +13,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dba3c import config
-from dba3c.config import HYPERPARAMS, ConfigError
-from dba3c.sections import Config
+from dba3c.config import consistency, loading
+from dba3c.config.loading import HYPERPARAMS
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
 
 TEXT = HYPERPARAMS.read_text(encoding="utf-8")
 VALUES: dict[str, Any] = yaml.safe_load(TEXT)
@@ -24,13 +25,13 @@ PRESETS = list(VALUES["presets"])
 
 
 def load(*overrides: str, preset: str = "paper") -> Config:
-    return config.load(preset, overrides)
+    return loading.load(preset, overrides)
 
 
 def load_text(folder: Path, text: str, preset: str = "paper", *overrides: str) -> Config:
     path = folder / "mine.yaml"
     path.write_bytes(text.encode())
-    return config.load(preset, overrides, path)
+    return loading.load(preset, overrides, path)
 
 
 def value_of(loaded: Config, name: str) -> Any:
@@ -64,7 +65,7 @@ def complaint(call: Callable[[], object]) -> str:
     ],
 )  # fmt: skip
 def test_defaults_are_the_papers(name: str, value: object) -> None:
-    assert value_of(config.load(), name) == value
+    assert value_of(loading.load(), name) == value
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -173,20 +174,20 @@ def test_unknown_presets_and_unreadable_files_are_refused(tmp_path: Path) -> Non
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xfa")
     for name in ("absent.yaml", ".", "bytes.yaml"):
         path = tmp_path / name
-        assert f"--config={path}: cannot be read" in complaint(partial(config.load, path=path))
+        assert f"--config={path}: cannot be read" in complaint(partial(loading.load, path=path))
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_parse_undoes_dump(preset: str) -> None:
     original = load("train.target_score=none", "optimizer.epsilon=1e-5", "train.seed=4294967295", preset=preset)
-    assert config.parse(original.dump()) == original
+    assert loading.parse(original.dump()) == original
 
 
 def test_a_run_without_a_single_update_is_refused() -> None:
     few = load("train.total_steps=128")
-    config.check_ranks(few, 4)
+    consistency.check_ranks(few, 4)
     with pytest.raises(ConfigError, match=r"^train\.total_steps=128: .* 5 ranks × 32 data points = 160; raise it"):
-        config.check_ranks(few, 5)
+        consistency.check_ranks(few, 5)
 
 
 PPO = ("algorithm.name=ppo", "actor.kind=lockstep", "train.batch_size=auto", "actor.n_steps=8", "algorithm.passes=3")
@@ -205,12 +206,12 @@ def test_ppo_needs_whole_minibatches_and_saves_between_rollouts() -> None:
 
 
 def test_backups_and_slow_ranks_must_exist() -> None:
-    config.check_ranks(load("comm.strategy=backup", "comm.n_backup=3"), 4)
+    consistency.check_ranks(load("comm.strategy=backup", "comm.n_backup=3"), 4)
     with pytest.raises(ConfigError, match=r"^comm\.n_backup=4: .* use at most 3"):
-        config.check_ranks(load("comm.strategy=backup", "comm.n_backup=4"), 4)
-    config.check_ranks(load("debug.slow_rank=3,2.5"), 4)
+        consistency.check_ranks(load("comm.strategy=backup", "comm.n_backup=4"), 4)
+    consistency.check_ranks(load("debug.slow_rank=3,2.5"), 4)
     with pytest.raises(ConfigError, match=r"^debug\.slow_rank=4,2: there is no rank 4 among 4"):
-        config.check_ranks(load("debug.slow_rank=4,2"), 4)
+        consistency.check_ranks(load("debug.slow_rank=4,2"), 4)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_odd_input_is_refused(tmp_path: Path, text: str, override: str) -> None:
 
 
 def test_parse_refuses_what_is_not_yaml() -> None:
-    assert complaint(lambda: config.parse("env: ["))
+    assert complaint(lambda: loading.parse("env: ["))
 
 
 def test_powers_in_files(tmp_path: Path) -> None:

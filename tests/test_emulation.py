@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dba3c import debug
-from dba3c.bench import emulation, stragglers
-from dba3c.bench.emulation import STEPS, Pattern
+from dba3c.benchmarks import emulated_ranks, stragglers
+from dba3c.benchmarks.emulated_ranks import STEPS, Pattern
+from dba3c.training.injected import Straggler
+from dba3c.training.injected import timings as make_timings
 from dba3c.types import Timings
 from tests import jobs
 from tests.helpers import settings
@@ -19,7 +20,7 @@ MESSAGE = 0.01
 
 
 def simulate(ranks: int, n_backup: int, pattern: Pattern, updates: int = 2000) -> float:
-    return emulation.simulate(ranks, n_backup, pattern.segments(ranks), MESSAGE, updates)
+    return emulated_ranks.simulate(ranks, n_backup, pattern.segments(ranks), MESSAGE, updates)
 
 
 def test_equal_ranks_take_their_time_and_that_of_the_message() -> None:
@@ -68,8 +69,8 @@ def test_a_short_real_measurement(tmp_path: Path) -> None:
 
 def test_stragglers_on_purpose() -> None:
     config = settings("debug.slow_rank=1,3").debug
-    assert type(debug.timings(config, 0)) is Timings
-    slow = debug.timings(config, 1)
+    assert type(make_timings(config, 0)) is Timings
+    slow = make_timings(config, 1)
     with slow.measure("env"):
         sum(range(200_000))
     honest = Timings()
@@ -82,8 +83,8 @@ def test_stragglers_on_purpose() -> None:
 
 
 def test_random_delays_hit_their_share_of_steps() -> None:
-    timings = debug.timings(settings("debug.delays=0.25,4").debug, 0)
-    assert isinstance(timings, debug.Straggler)
+    timings = make_timings(settings("debug.delays=0.25,4").debug, 0)
+    assert isinstance(timings, Straggler)
     factors = [timings._draw_factor("env") for _ in range(4000)]
     assert set(factors) == {1.0, 4.0}
     assert np.mean(np.array(factors) == 4.0) == pytest.approx(0.25, abs=0.03)

@@ -15,8 +15,11 @@ from ale_py.vector_env import AtariVectorEnv
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
 from dba3c import envs
-from dba3c.config import ConfigError
-from dba3c.sections import Env
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Env
+from dba3c.envs import deepmind
+from dba3c.envs.atari_names import resolve_game
+from dba3c.envs.paper import PaperEnv
 from dba3c.types import Array, Step, VectorEnv
 from tests.helpers import settings
 
@@ -98,7 +101,7 @@ def check_against(env: VectorEnv, reference: Reference, seed: int, steps: int, e
 
 @pytest.mark.parametrize("game", ["breakout", "space_invaders"])
 def test_deepmind_profile_is_gymnasiums(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envs, "AtariVectorEnv", partial(AtariVectorEnv, noop_max=0))
+    monkeypatch.setattr(deepmind, "AtariVectorEnv", partial(AtariVectorEnv, noop_max=0))
     env = envs.make(env_settings("deepmind", game, fire_reset=False, life_loss_terminal=True), 1, threads=1)
     check_against(env, Reference(deepmind_reference(game), 3), 3, steps=800, episodes=1)
 
@@ -110,7 +113,7 @@ def test_paper_profile_is_the_slow_transcription(game: str) -> None:
 
 
 def test_paper_profile_counts_the_step_limit_as_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envs.PaperEnv, "STEP_LIMIT", 30)
+    monkeypatch.setattr(PaperEnv, "STEP_LIMIT", 30)
     env = envs.make(env_settings("paper", "pong"), 1, threads=1)
     check_against(env, Reference(PaperReference("pong", 30), 3), 3, steps=100, episodes=3)
 
@@ -207,19 +210,19 @@ def test_shapes_and_actions(profile: str, channels: int) -> None:
 
 @pytest.mark.parametrize("name", ["SpaceInvaders", "space-invaders", "space_invaders", "SPACE INVADERS"])
 def test_games_may_be_written_in_many_ways(name: str) -> None:
-    assert envs.resolve_game(name, "env.game") == "space_invaders"
-    assert envs.resolve_game("Breakout", "env.game") == "breakout"
+    assert resolve_game(name, "env.game") == "space_invaders"
+    assert resolve_game("Breakout", "env.game") == "breakout"
 
 
 @pytest.mark.parametrize("field", ["env.game", "targets"])
 @pytest.mark.parametrize(("name", "near"), [("Brakeout", "breakout"), ("space_invader", "spaceinvaders")])
 def test_an_unknown_game_is_refused_with_near_ones(name: str, near: str, field: str) -> None:
     with pytest.raises(ConfigError, match=rf"{field}='{name}'.*did you mean.*{near}") as refused:
-        envs.resolve_game(name, field)
-    assert envs.resolve_game(near, field)  # what is proposed is accepted
+        resolve_game(name, field)
+    assert resolve_game(near, field)  # what is proposed is accepted
     assert "\n" not in str(refused.value)
 
 
 def test_a_name_like_no_other_is_refused_too() -> None:
     with pytest.raises(ConfigError, match="no such game"):
-        envs.resolve_game("???", "env.game")
+        resolve_game("???", "env.game")

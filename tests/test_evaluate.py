@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dba3c import build, envs, evaluation
-from dba3c.evaluation import Evaluation, evaluate
-from dba3c.sections import Config
+from dba3c import envs
+from dba3c.actors import greedy
+from dba3c.config.schema import Config
 from dba3c.seeds import EVALUATION, game_seeds
+from dba3c.training import build
+from dba3c.training.evaluation import Evaluation, evaluate
 from dba3c.types import Array, Policy, Progress, Step, VectorEnv
 from tests.helpers import Loopback, ScriptedPolicy, settings
 
@@ -163,7 +165,7 @@ def test_all_simulators_are_closed() -> None:
 def test_a_stuck_game_ends_with_its_score_and_a_slow_one_goes_on(
     still: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluation, "STUCK_STEPS", 6)
+    monkeypatch.setattr(greedy, "STUCK_STEPS", 6)
     env = StandingEnv(still, give_up=60)
     result = evaluate(games(1), ScriptedPolicy(), lambda _: env, Loopback())
     assert env.steps == steps

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dba3c.agreement import weight_hash
-from dba3c.flat import Layout, pack
+from dba3c.comm.weight_check import weight_hash
+from dba3c.networks.flat import Layout, pack
 from dba3c.types import Array
 
 LAYOUT = Layout(("kernel", "bias", "scalar", "cube"), ((2, 3), (4,), (), (3, 1, 5)))

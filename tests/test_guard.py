@@ -10,11 +10,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from dba3c import guard
-from dba3c.actor import Lockstep
-from dba3c.async_actor import Async
-from dba3c.evaluation import evaluate
-from dba3c.guard import Guarded, SimulatorError
+from dba3c.actors.asynchronous import Async
+from dba3c.actors.lockstep import Lockstep
+from dba3c.envs import rebuilding
+from dba3c.envs.rebuilding import Guarded, SimulatorError
+from dba3c.training.evaluation import evaluate
 from dba3c.types import Array, Step, Timings
 from tests.helpers import Loopback, ScriptedPolicy, TapeEnv, moments, seeds_shown, settings, within
 from tests.test_evaluate import SeededEnv, score_of
@@ -88,7 +88,7 @@ def test_too_often_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         env.step(actions)
     assert len(reasons) == 3
     env, reasons = guarded(0, 0, 0, 0, None, most=3)
-    monkeypatch.setattr(guard, "MINUTE", 0.0)  # as if they had failed once in a while
+    monkeypatch.setattr(rebuilding, "MINUTE", 0.0)  # as if they had failed once in a while
     env.reset(FIRST_SEEDS)
     assert all(env.step(actions).lost for _ in range(4))
     assert not env.step(actions).lost

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dba3c import handshake
-from dba3c.config import ConfigError
-from dba3c.cores import UNLIMITED, Place
-from dba3c.launch import EXIT_BAD_INPUT
+from dba3c.config.messages import ConfigError
+from dba3c.envs import fingerprint
+from dba3c.job import handshake
+from dba3c.job.cores import UNLIMITED, Place
+from dba3c.job.exit import EXIT_BAD_INPUT
 from tests import jobs
 from tests.conftest import Happened
 from tests.helpers import settings
@@ -41,10 +42,10 @@ def test_many_differences_stay_readable() -> None:
 
 
 def test_what_is_compared() -> None:
-    facts = handshake.facts(settings())
+    facts = handshake.facts(settings(), fingerprint(settings().env))
     assert facts["TensorFlow"].startswith("2.")
     assert len(facts["the ROM of breakout"]) == 16
-    assert facts["the ROM of breakout"] != handshake.facts(settings("env.game=pong"))["the ROM of pong"]
+    assert facts["the ROM of breakout"] != fingerprint(settings("env.game=pong").env)["the ROM of pong"]
     assert facts["algorithm.gamma"] == "0.99"
     assert "not installed" not in facts.values()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dba3c import checkpoint
+from dba3c.run_files import checkpoint
 from dba3c.types import Array
 from tests import jobs
 from tests.conftest import Happened

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dba3c import launch
-from dba3c.cores import UNLIMITED, Place, core_shares, cpu_quota, physical_cores, threads_for
+from dba3c.job.cores import UNLIMITED, Place, core_shares, cpu_quota, physical_cores, threads_for
+from dba3c.job.process import quiet_stderr
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_signal_calls_at_once_even_while_the_main_thread_is_away() -> None:
     """The main thread sleeps in one long call, as it does inside a gradient or an all-reduce."""
     script = """if True:
         import ctypes, os, signal, threading, time
-        from dba3c.launch import StopSignal
+        from dba3c.job.signals import StopSignal
         called = threading.Event()
         stop = StopSignal(called.set)
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
@@ -85,7 +85,7 @@ def test_a_signal_calls_at_once_even_while_the_main_thread_is_away() -> None:
 def test_a_second_signal_leaves_at_once() -> None:
     script = """if True:
         import os, signal, time
-        from dba3c.launch import StopSignal
+        from dba3c.job.signals import StopSignal
         stop = StopSignal()
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)  # a launcher may pass the same signal on twice
@@ -100,7 +100,7 @@ def test_a_second_signal_leaves_at_once() -> None:
 
 def test_the_terminal_of_a_launcher_is_found() -> None:
     """A child whose stderr is a pipe finds the terminal of its parent's stderr."""
-    child = "from dba3c import launch; print(launch.terminal().name)"
+    child = "from dba3c.job.process import terminal; print(terminal().name)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], stderr=subprocess.PIPE)"
     master, slave = pty.openpty()
     result = subprocess.run([sys.executable, "-c", parent], stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
@@ -110,14 +110,14 @@ def test_the_terminal_of_a_launcher_is_found() -> None:
 
 
 def test_no_terminal_in_a_batch_job() -> None:
-    child = "from dba3c import launch; print(launch.terminal())"
+    child = "from dba3c.job.process import terminal; print(terminal())"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], stderr=subprocess.PIPE)"
     result = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "None"
 
 
 def test_quiet_stderr_hides_only_while_it_lasts(capfd: pytest.CaptureFixture[str]) -> None:
-    with launch.quiet_stderr():
+    with quiet_stderr():
         os.write(2, b"noise")
     os.write(2, b"news")
     assert capfd.readouterr().err == "news"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dba3c import build
-from dba3c.actor import Lockstep
-from dba3c.agent import Agent
-from dba3c.algorithms.a3c import A3C
-from dba3c.async_actor import Async, lag_bound
-from dba3c.evaluation import evaluate
-from dba3c.sections import Config
-from dba3c.trainer import train
+from dba3c.actors.asynchronous import Async, lag_bound
+from dba3c.actors.lockstep import Lockstep
+from dba3c.config.schema import Config
+from dba3c.learning.a3c import A3C
+from dba3c.learning.agent import Agent
+from dba3c.training import build
+from dba3c.training.evaluation import evaluate
+from dba3c.training.loop import train
 from dba3c.types import Array, Player, Progress, Timings, Update
 from tests.helpers import Catch, Loopback, settings
 

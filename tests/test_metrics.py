@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dba3c.display import Display, duration
-from dba3c.metrics import COLUMNS, OnlineScore, RunMetrics, Window, open_csv
+from dba3c.run_files.display import Display, duration
+from dba3c.run_files.metrics import COLUMNS, RunMetrics, open_csv
+from dba3c.run_files.window import OnlineScore, Window
 from dba3c.types import PARTS, Progress, Update
 from tests.helpers import settings
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dba3c import models
-from dba3c.models import Network
-from dba3c.sections import Model
+from dba3c.config.schema import Model
+from dba3c.networks import Network, build
 from dba3c.types import Array
 
 N_ACTIONS = 6
@@ -23,7 +22,7 @@ POOLED = {"ba3c": 3, "ba3c_linear": 3, "nips": 0, "nature": 0}  # the first so m
 
 @cache
 def network(torso: str, hidden: int = 128, seed: int = 0) -> Network:
-    return models.build(Model(torso=torso, hidden=hidden, standardise=False), SHAPES[torso], N_ACTIONS, seed)
+    return build(Model(torso=torso, hidden=hidden, standardise=False), SHAPES[torso], N_ACTIONS, seed)
 
 
 def by_name(net: Network, vector: Array) -> dict[str, Array]:
@@ -111,7 +110,7 @@ def test_standardised_observations() -> None:
     """Less the mean of all pixels of all frames, over their standard deviation; one colour alone gives zeros."""
     seen = np.concatenate([observations(GRAY), np.full((1, *GRAY), 87, np.uint8)])
     seen[1] //= 4
-    net = models.build(Model(torso="nips", hidden=16, standardise=True), GRAY, N_ACTIONS, 0)
+    net = build(Model(torso="nips", hidden=16, standardise=True), GRAY, N_ACTIONS, 0)
     vector = unsettled(net)
     logits, values = net.forward(tf.constant(vector), tf.constant(seen))
     shades = seen / 255.0
@@ -209,7 +208,7 @@ def test_biases_start_at_zero(torso: str) -> None:
 def test_seed_decides_the_weights(torso: str) -> None:
     """The same seed gives the same bits, whatever was built before; another one gives other kernels throughout."""
     first = network(torso, 16, seed=7)
-    again = models.build(Model(torso=torso, hidden=16, standardise=False), SHAPES[torso], N_ACTIONS, 7)
+    again = build(Model(torso=torso, hidden=16, standardise=False), SHAPES[torso], N_ACTIONS, 7)
     other = network(torso, 16, seed=8)
     assert first.initial.tobytes() == again.initial.tobytes()
     assert first.layout == again.layout == other.layout

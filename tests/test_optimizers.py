@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dba3c.optimizers import FlatOptimizer, adam_rate, learning_rate
-from dba3c.sections import Optimizer as Config
+from dba3c.config.schema import Optimizer as Config
+from dba3c.learning.optimizers import FlatOptimizer, adam_rate, learning_rate
 from dba3c.types import Array
 
 PAPER: dict[str, Any] = {  # Table 1, and RMSProp as PAAC has it

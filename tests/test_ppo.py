@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from dba3c.algorithms.ppo import PPO
-from dba3c.returns import generalised_advantages, n_step_returns
+from dba3c.learning.ppo import PPO
+from dba3c.learning.returns import generalised_advantages, n_step_returns
 from dba3c.seeds import time_order
 from dba3c.types import Array, Batch, Progress, Update
 from tests.helpers import settings

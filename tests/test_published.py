@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dba3c import evaluate, pretrained, results
-from dba3c.logs import RunLog
+from dba3c import evaluate, results
+from dba3c.run_files import trained_agents
+from dba3c.run_files.logs import RunLog
 
 ROOT = Path(__file__).parents[1]
 RUNS = results.kept_runs(ROOT / "docs" / "runs")
@@ -37,7 +38,7 @@ def test_the_headline_is_what_the_logs_say(game: str) -> None:
 
 @pytest.mark.parametrize("game", sorted({run.config.env.game for run in RUNS}))
 def test_every_game_of_the_table_has_its_agent(game: str) -> None:
-    progress = pretrained.load(game).progress
+    progress = trained_agents.shipped(game, game).progress
     facts = ("updates", "steps", "evaluation_score")
     assert [progress[fact] for fact in facts] in [[run.summary[fact] for fact in facts] for run in of_game(game)]
 

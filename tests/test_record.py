@@ -13,13 +13,16 @@ import pytest
 from PIL import Image
 from rich.progress import Progress as Bar
 
-from dba3c import build, evaluation, film, record
-from dba3c.agent import Agent
-from dba3c.evaluation import evaluate
-from dba3c.film import Shot
-from dba3c.replay import replay
-from dba3c.sections import Config
+from dba3c import record
+from dba3c.actors import greedy
+from dba3c.config.schema import Config
+from dba3c.film.emulator_frames import replay
+from dba3c.film.encoders import GRAYS, few_colours, write_gif, write_mp4
+from dba3c.film.panel import PANEL, Shot
+from dba3c.learning.agent import Agent
 from dba3c.seeds import EVALUATION, game_seeds
+from dba3c.training import build
+from dba3c.training.evaluation import evaluate
 from tests.agents import UPDATES, saved, small
 from tests.helpers import Loopback
 
@@ -89,7 +92,7 @@ def test_paper_frames_are_those_that_the_agent_saw() -> None:
 
 def test_a_stuck_game_is_filmed_until_evaluation_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A network of zeros does nothing, so that Breakout waits for the next ball for ever."""
-    monkeypatch.setattr(evaluation, "STUCK_STEPS", 20)
+    monkeypatch.setattr(greedy, "STUCK_STEPS", 20)
     config = configured("deepmind", "env.game=breakout", "evaluate.games=1", "evaluate.max_frames=27000")
     agent, make_env = player(config), build.evaluation_env(config, threads=1)
     agent.load(np.zeros_like(agent.weights.numpy()), UPDATES)
@@ -111,17 +114,17 @@ def shots(count: int, colours: int = 6, height: int = 21) -> list[Shot]:
 
 def test_an_mp4_has_every_frame_at_normal_speed(tmp_path: Path) -> None:
     file = tmp_path / "film.mp4"
-    film.write_mp4(file, iter(shots(90)))
+    write_mp4(file, iter(shots(90)))
     reader = imageio_ffmpeg.read_frames(str(file))
     facts = next(reader)
     assert (facts["codec"], facts["fps"], facts["pix_fmt"][:7]) == ("h264", 60.0, "yuv420p")
-    assert facts["size"] == (3 * (16 + film.PANEL), 64)  # 63 rows are one too few for H.264
+    assert facts["size"] == (3 * (16 + PANEL), 64)  # 63 rows are one too few for H.264
     assert sum(1 for _ in reader) == 90
 
 
 def test_a_gif_has_half_the_frames_in_the_true_colours(tmp_path: Path) -> None:
     file, played = tmp_path / "film.gif", shots(61, height=105)
-    film.write_gif(file, iter(played))
+    write_gif(file, iter(played))
     images = list(frames_of(file))
     assert sum(delay for _, delay in images) == pytest.approx(61 / 60 * 1000, abs=40)
     shown = images[5][0][::2, : 2 * 16 : 2]
@@ -138,8 +141,8 @@ def frames_of(file: Path) -> Iterator[tuple[Any, float]]:
 
 def test_too_many_colours_become_near_ones() -> None:
     pictures = np.stack([shot.picture for shot in shots(20, colours=500)])
-    colours, indices = film.few_colours(pictures)
-    assert len(colours) <= 256 - film.GRAYS
+    colours, indices = few_colours(pictures)
+    assert len(colours) <= 256 - GRAYS
     assert np.abs(colours[indices].astype(int) - pictures).mean() < 12
 
 
@@ -159,7 +162,7 @@ def test_the_command_films_the_best_game(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--out=film.avi", "nowhere"], "films are .mp4 or .gif"),
+        (["--out=avi", "nowhere"], "films are .mp4 or .gif"),
         (["--out=no/such/film.gif", "nowhere"], "there is no folder no/such"),
         (["nowhere"], "nowhere: holds no checkpoint"),
         (["nowhere", "--games=0"], "--games=0"),

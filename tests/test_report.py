@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 from ale_py import roms
 
-from dba3c import config, logs, recipe
-from dba3c.published import PAPERS, RANDOM_HUMAN, human_normalised
-from dba3c.report import figures, main, tables
-from dba3c.report.page import breakable
+from dba3c.config import loading, nearest_preset
+from dba3c.report import main
+from dba3c.reporting import figures, groups, tables
+from dba3c.reporting.groups import differing, grouped
+from dba3c.reporting.html import breakable
+from dba3c.reporting.published import PAPERS, RANDOM_HUMAN, human_normalised
+from dba3c.run_files import logs
 from tests.runs import ended, row, write_run
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +29,7 @@ def read(*paths: Path) -> list[logs.RunLog]:
 
 
 def cell(run: logs.RunLog, name: str) -> str:
-    head, line = tables.runs([logs.Group(run.name, [run])])
+    head, line = tables.runs([groups.Group(run.name, [run])])
     return line[head.index(name)]
 
 
@@ -36,7 +39,7 @@ def test_empty_cells_are_no_numbers(tmp_path: Path) -> None:
     assert run.evaluated == logs.Evaluated(7.5, 10)
     assert run.newest("online_score") == 4.0
     assert np.isnan(run.column("a column of another version")).all()
-    x, y = logs.curve(run, "minutes", "evaluation_score")
+    x, y = groups.curve(run, "minutes", "evaluation_score")
     assert (x.tolist(), y.tolist()) == ([20 / 60], [7.5])
 
 
@@ -75,22 +78,22 @@ def test_an_unfinished_run_has_no_ranks_yet(tmp_path: Path) -> None:
 def test_runs_that_differ_only_in_the_seed_are_one_group(tmp_path: Path) -> None:
     paths = [write_run(tmp_path / f"s{seed}", [row(1)], overrides=(f"train.seed={seed}",)) for seed in (0, 1, 2)]
     other = write_run(tmp_path / "other", [row(1)], overrides=("train.seed=1", "optimizer.learning_rate=0.01"))
-    groups = logs.grouped(read(paths[0], other, *paths[1:]))
+    groups = grouped(read(paths[0], other, *paths[1:]))
     assert [group.seeds for group in groups] == [[0, 1, 2], [1]]
     assert [group.name for group in groups] == ["s (3 runs)", "other"]
-    assert logs.differing(groups) == {"optimizer.learning_rate": [0.0007, 0.01]}
+    assert differing(groups) == {"optimizer.learning_rate": [0.0007, 0.01]}
 
 
 def test_groups_whose_short_names_are_the_same_have_long_ones(tmp_path: Path) -> None:
     runs = [("s0", 0, 0.1), ("s1", 1, 0.1), ("s2", 0, 0.2), ("s3", 1, 0.2)]
     overrides = {name: (f"train.seed={seed}", f"optimizer.learning_rate={rate}") for name, seed, rate in runs}
-    groups = logs.grouped(read(*(write_run(tmp_path / name, [row(1)], overrides=o) for name, o in overrides.items())))
+    groups = grouped(read(*(write_run(tmp_path / name, [row(1)], overrides=o) for name, o in overrides.items())))
     assert [group.name for group in groups] == ["s0 … s1 (2 runs)", "s2 … s3 (2 runs)"]
 
 
 def test_a_group_whose_runs_have_nothing_in_common_has_a_long_name(tmp_path: Path) -> None:
     first, second = (write_run(tmp_path / name, [row(1)]) for name in ("first", "second"))
-    (group,) = logs.grouped(read(first, second))
+    (group,) = grouped(read(first, second))
     assert group.name == "first … second (2 runs)"
 
 
@@ -107,17 +110,17 @@ def test_names_are_as_short_as_they_can_be(tmp_path: Path) -> None:
 def test_a_band_is_mean_least_and_greatest_where_all_runs_have_been() -> None:
     one = np.array([0.0, 10.0, 20.0]), np.array([0.0, 10.0, 20.0])
     two = np.array([5.0, 15.0]), np.array([25.0, 35.0])
-    band = logs.band([one, two], points=3)
+    band = groups.band([one, two], points=3)
     assert band is not None
     assert band.x.tolist() == [5.0, 10.0, 15.0]
     assert (band.low.tolist(), band.high.tolist()) == ([5.0, 10.0, 15.0], [25.0, 30.0, 35.0])
     assert band.mean.tolist() == [15.0, 20.0, 25.0]
-    assert logs.band([one, (np.zeros(0), np.zeros(0))]) is None
+    assert groups.band([one, (np.zeros(0), np.zeros(0))]) is None
 
 
 def test_shares_are_weighted_by_time_and_add_up_to_one(tmp_path: Path) -> None:
     rows = [row(1, env_share=0.0), row(4, env_share=0.4)]  # 10 s and 30 s
-    shares = figures.time_shares(logs.Group("", read(write_run(tmp_path / "run", rows))))
+    shares = figures.time_shares(groups.Group("", read(write_run(tmp_path / "run", rows))))
     assert shares[0] == pytest.approx(0.3)
     assert shares.sum() == pytest.approx(1.0)
 
@@ -129,7 +132,7 @@ def test_curves_have_holes_where_nothing_was_logged() -> None:
 
 def test_what_did_not_happen_is_said_and_not_drawn(tmp_path: Path) -> None:
     rows = [row(n, dropped=3, skipped=0) for n in (1, 2, 3)]
-    groups = logs.grouped(read(write_run(tmp_path / "run", rows)))
+    groups = grouped(read(write_run(tmp_path / "run", rows)))
     section = figures.sections(groups)[-1]
     assert [plot.name for plot in section.plots] == ["dropped"]
     assert "None here: lag, skipped updates." in section.note
@@ -150,11 +153,11 @@ def test_human_normalised_scores() -> None:
 @pytest.mark.parametrize("preset", ["fast", "paac", "ppo", "paper", "paper-pong"])
 def test_a_recipe_gives_the_configuration_back(preset: str) -> None:
     changes = ["optimizer.learning_rate=0.002", "env.life_loss_terminal=true", "train.seed=4", "env.game=seaquest"]
-    wanted = config.load(preset, changes)
-    found = recipe.recipe(wanted)
+    wanted = loading.load(preset, changes)
+    found = nearest_preset.recipe(wanted)
     assert found.preset == preset
-    overrides = [f"{name}={recipe.shown(value)}" for name, value in found.overrides.items()]
-    assert config.load(found.preset, overrides) == wanted
+    overrides = [f"{name}={nearest_preset.shown(value)}" for name, value in found.overrides.items()]
+    assert loading.load(found.preset, overrides) == wanted
 
 
 class Links(HTMLParser):

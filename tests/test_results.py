@@ -8,7 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dba3c import cli, export, logs, results
+from dba3c import results, train
+from dba3c.export import main
+from dba3c.reporting import groups
+from dba3c.run_files import logs
+from dba3c.run_files.logs import ROWS
 from tests.runs import ended, row, write_run
 
 
@@ -26,9 +30,9 @@ def folder(tmp_path: Path) -> Path:
         last = [*rows[:-1], rows[-1] | {"evaluation_score": score}]
         overrides = (f"train.seed={seed}", "optimizer.learning_rate=0.002", "env.life_loss_terminal=false")
         path = write_run(tmp_path / f"runs/breakout-{seed}", last, ended(last, ranks=4, cores=8), overrides)
-        assert export.main([str(path), "--logs", str(tmp_path / "logs")]) == 0
+        assert main([str(path), "--logs", str(tmp_path / "logs")]) == 0
     pong = write_run(tmp_path / "runs/pong", [row(1)], overrides=("env.game=pong",), preset="paper-pong")
-    assert export.main([str(pong), "--logs", str(tmp_path / "logs")]) == 0
+    assert main([str(pong), "--logs", str(tmp_path / "logs")]) == 0
     return tmp_path / "logs"
 
 
@@ -64,7 +68,7 @@ def test_the_command_of_a_row_gives_its_configuration(folder: Path) -> None:
     loop = next(line for line in text.splitlines() if line.startswith("1. `")).removeprefix("1. `").removesuffix("`")
     assert loop.startswith("for seed in 0 1; do mpirun -np 4 python -m dba3c.train ")
     words = shlex.split(loop.partition("dba3c.train ")[2].partition(";")[0].replace("$seed", "1"))
-    order = cli.train_order(words)
+    order = train.parse(words)
     assert order.run_dir == Path("runs/breakout-1")
     assert order.config == logs.read([folder / "breakout-1"])[0].config
     assert "2. `python -m dba3c.train --preset paper-pong --run-dir runs/pong`" in text
@@ -99,13 +103,13 @@ def test_without_logs_it_says_so(tmp_path: Path) -> None:
 def test_logs_are_thinned_and_keep_evaluations_and_sums(tmp_path: Path) -> None:
     rows = [row(n, dropped=2, **({"evaluation_score": float(n)} if n % 100 == 0 else {})) for n in range(1, 2001)]
     path = write_run(tmp_path / "long", rows, ended(rows))
-    assert export.main([str(path), "--logs", str(tmp_path / "logs")]) == 0
+    assert main([str(path), "--logs", str(tmp_path / "logs")]) == 0
     long, short = logs.read([path, tmp_path / "logs" / "long"])
-    assert short.rows == export.ROWS
+    assert short.rows == ROWS
     for name in ("steps", "seconds", "online_score"):
         assert short.newest(name) == long.newest(name)
         assert short.column(name)[0] == long.column(name)[0]
-    x, y = logs.curve(short, "steps", "evaluation_score")
+    x, y = groups.curve(short, "steps", "evaluation_score")
     assert (x / 10_000).tolist() == y.tolist() == list(np.arange(100.0, 2001.0, 100.0))
     assert short.column("dropped").sum() == 4000
     assert (short.config, short.summary) == (long.config, long.summary)
@@ -114,7 +118,7 @@ def test_logs_are_thinned_and_keep_evaluations_and_sums(tmp_path: Path) -> None:
 
 def test_short_logs_stay_as_they_are(tmp_path: Path) -> None:
     path = write_run(tmp_path / "short", [row(n) | {"online_score": ""} for n in (1, 2, 3)])
-    export.main([str(path), "--logs", str(tmp_path / "logs")])
+    main([str(path), "--logs", str(tmp_path / "logs")])
     whole, copy = logs.read([path, tmp_path / "logs" / "short"])
     assert whole.metrics.keys() == copy.metrics.keys()
     for name, column in whole.metrics.items():

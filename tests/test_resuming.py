@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dba3c.checkpoint import FIXED, differences
-from dba3c.config import ConfigError
+from dba3c.config.consistency import FIXED, differences
+from dba3c.config.messages import ConfigError
 from tests.helpers import settings
 
 FIXED_CHANGES = (

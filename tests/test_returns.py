@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dba3c.returns import n_step_returns
+from dba3c.learning.returns import n_step_returns
 from dba3c.types import Array
 
 GAMMA = 0.99

@@ -6,8 +6,9 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
-from dba3c.returns import n_step_returns
-from dba3c.rollout import Games, Rollout, as_transitions, cut, join
+from dba3c.actors.episodes import Games
+from dba3c.actors.segment import Rollout, as_transitions, cut, join
+from dba3c.learning.returns import n_step_returns
 from dba3c.types import Batch, Episode, Prediction, Step
 from tests.helpers import TapeEnv, settings
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dba3c import build, checkpoint
-from dba3c.saving import State
+from dba3c.run_files import checkpoint
+from dba3c.training import build
+from dba3c.training.state import State
 from tests.agents import small
 
 

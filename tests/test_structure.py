@@ -13,77 +13,50 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "dba3c"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# Anyone may use these; they know nothing of the rest.
-FOUNDATION = {"types", "config", "sections", "seeds"}
-# Beyond the foundation, each part may use only these. Entry points build everything and are not listed.
-ALLOWED = {
-    "types": set(),
-    "schedules": set(),
-    "sections": {"schedules"},
-    "config": {"sections"},
-    "seeds": {"types"},
-    "cores": set(),
-    "handshake": {"cores", "envs"},
-    "launch": {"cores"},
-    "envs": set(),
-    "agreement": set(),
-    "debug": set(),
-    "faults": set(),
-    "guard": set(),
-    "saving": {"agent", "checkpoint", "optimizers"},
-    "returns": set(),
-    "flat": set(),
-    "graph": set(),
-    "models": {"flat"},
-    "algorithms": {"returns", "schedules"},
-    "agent": {"algorithms", "graph", "models"},
-    "optimizers": {"graph", "schedules"},
-    "comm": {"flat"},
-    "rollout": {"returns"},
-    "actor": {"rollout"},
-    "async_actor": {"rollout"},
-    "evaluation": set(),
-    "checkpoint": set(),
-    "display": set(),
-    "metrics": {"checkpoint", "display"},
-    "pace": set(),
-    "published": set(),
-    "logs": set(),
-    "recipe": set(),
-    "replay": set(),
-    "film": set(),
-    "pretrained": {"checkpoint", "envs"},
-    "report": {"checkpoint", "cli", "launch", "logs", "published", "recipe"},
-    "results": {"checkpoint", "cli", "logs", "published", "recipe", "report"},
-    "trainer": {"agent"},
-}
-LIBRARIES = {  # heavy or system libraries and the only parts that may import them
-    "mpi4py": {"comm", "launch"},
-    "horovod": {"comm"},
-    "ale_py": {"envs", "replay"},
-    "gymnasium": {"envs", "replay"},
-    "cv2": {"envs"},
-    "yaml": {"config", "sections"},
-    "keras": {"models"},
-}
-WITHOUT_TENSORFLOW = [
-    "__main__", "cli", "comm", "config", "cores", "envs", "evaluate", "evaluation", "export", "faults", "guard",
-    "handshake", "launch", "logs", "pretrained", "record", "report.figures", "report.page", "results", "sections",
-    "seeds", "train", "trainer", "types",
-]  # fmt: skip
-WITHOUT_MPI = [
-    "__main__",
-    "bench",
-    "cli",
+SHARED = {"types", "seeds", "config"}  # everyone may use these
+VERBS = {
+    "train",
     "evaluate",
-    "export",
-    "launch",
     "record",
+    "export",
     "report",
     "results",
-    "train",
+    "bench",
     "tune",
-]
+}  # no room and no verb imports one
+# Beyond what is shared, each room may use only these.
+ALLOWED: dict[str, set[str]] = {
+    "types": set(),
+    "seeds": set(),
+    "config": set(),
+    "envs": set(),
+    "networks": set(),
+    "comm": set(),
+    "job": set(),
+    "run_files": set(),
+    "learning": {"networks"},
+    "actors": {"learning"},  # returns only
+    "film": {"envs", "actors"},
+    "reporting": {"run_files"},
+    "training": {"envs", "networks", "learning", "actors", "comm", "job", "run_files"},
+    "benchmarks": {"training", "envs", "networks", "learning", "actors", "comm", "job", "run_files"},
+}
+LIBRARIES = {  # heavy or system libraries and the only rooms that may import them
+    "mpi4py": {"comm", "job"},
+    "horovod": {"comm"},
+    "ale_py": {"envs", "film"},
+    "gymnasium": {"envs", "film", "types"},  # types: its spaces
+    "cv2": {"envs"},
+    "yaml": {"config"},
+    "keras": {"networks"},
+}
+WITHOUT_TENSORFLOW = [
+    "__main__", "actors.asynchronous", "actors.greedy", "actors.lockstep", "bench", "comm", "config.loading", "envs",
+    "evaluate", "export", "job.exit", "job.handshake", "learning.returns", "record", "report",
+    "reporting.figures", "reporting.html", "results", "run_files.logs", "run_files.trained_agents", "seeds", "train",
+    "training.injected", "training.loop", "tune", "types",
+]  # fmt: skip
+WITHOUT_MPI = ["__main__", *sorted(VERBS), "job.exit", "job.world"]
 
 
 def part_of(path: Path) -> str:
@@ -104,15 +77,32 @@ def imported_names(path: Path) -> set[str]:
 
 
 def own_parts(path: Path) -> set[str]:
-    """The parts of this package that a file imports."""
+    """The rooms and verbs of this package that a file imports."""
     parts = {p.stem if p.is_file() else p.name for p in PACKAGE.iterdir()}
     found = {name.split(".")[1] for name in imported_names(path) if name.startswith("dba3c.")}
     return (found & parts) - {part_of(path)}
 
 
-@pytest.mark.parametrize("path", [f for f in FILES if part_of(f) in ALLOWED], ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_follow_the_design(path: Path) -> None:
-    assert own_parts(path) <= FOUNDATION | ALLOWED[part_of(path)]
+    part = part_of(path)
+    if part in ALLOWED:
+        assert own_parts(path) <= SHARED | ALLOWED[part]
+    else:
+        assert not own_parts(path) & VERBS
+
+
+def test_every_room_has_its_row() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert rooms <= set(ALLOWED)
+    assert len(ALLOWED) <= 15
+
+
+def test_actors_know_nothing_of_learning_but_its_returns() -> None:
+    used = {name for path in FILES if part_of(path) == "actors" for name in imported_names(path)}
+    assert {name for name in used if name.startswith("dba3c.learning.")} <= {"dba3c.learning.returns"} | {
+        name for name in used if name.startswith("dba3c.learning.returns.")
+    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -145,7 +135,7 @@ def test_no_mpi_is_started() -> None:
 
 
 def test_what_is_loaded_is_noticed() -> None:
-    assert first_to_load("yaml", ["types", "config", "cli"]) == "config"
+    assert first_to_load("yaml", ["types", "config.loading", "train"]) == "config.loading"
 
 
 def test_help_is_quick() -> None:

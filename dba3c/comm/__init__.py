@@ -10,8 +10,8 @@ from dba3c.comm.allreduce import AllReduce
 from dba3c.comm.backup import Backup
 from dba3c.comm.mpi import MpiTransport, can_lose_ranks, can_use_threads
 from dba3c.comm.watchdog import Watchdog
-from dba3c.config import ConfigError
-from dba3c.sections import Comm
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Comm
 from dba3c.types import Transport
 
 STRATEGIES = {"allreduce": AllReduce, "backup": Backup}

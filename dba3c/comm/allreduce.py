@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dba3c.comm.message import Message
-from dba3c.sections import Comm
+from dba3c.config.schema import Comm
 from dba3c.types import Gradient, Optimizer, Progress, SupportsBool, Timings, Transport, Update
 
 

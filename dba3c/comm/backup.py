@@ -14,7 +14,7 @@ import threading
 import time
 
 from dba3c.comm.allreduce import AllReduce, Parts
-from dba3c.sections import Comm
+from dba3c.config.schema import Comm
 from dba3c.types import Gradient, SupportsBool, Timings, Update
 
 READY, GO = 1, 2  # tags

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dba3c.launch import EXIT_LOST
+from dba3c.job.exit import EXIT_LOST
 from tests import jobs
 from tests.cluster import slurm
 from tests.cluster.users import TRAIN, ended, sbatch, srun, wait_for

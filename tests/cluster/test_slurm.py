@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 import dba3c
-from dba3c.launch import EXIT_BAD_INPUT
+from dba3c.job.exit import EXIT_BAD_INPUT
 from tests import jobs
 from tests.cluster import slurm
 from tests.cluster.users import EXACT, TRAIN, ended, sbatch, srun, wait_for

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from dba3c import launch
-from dba3c.bench import emulation, plots, predict, scaling
-from dba3c.bench.emulation import Pattern
-from dba3c.bench.stragglers import PARAMETERS
+from dba3c.benchmarks import emulated_ranks, plots, prediction, scaling
+from dba3c.benchmarks.emulated_ranks import Pattern
+from dba3c.benchmarks.stragglers import PARAMETERS
+from dba3c.job.exit import EXIT_OK
+from dba3c.job.world import World, run_job
 from tests.cluster import slurm
 
 COUNTS = (2, 4, 8, 16)
@@ -26,23 +27,23 @@ PATTERN = Pattern(seconds=0.25, delayed=0.1, delay=5.0)
 SECONDS = 12.0
 
 
-def on_rank(world: launch.World, file: Path) -> int:
+def on_rank(world: World, file: Path) -> int:
     """Measure on the first 2, 4, … ranks; rank 0 writes the rows."""
     rows = [scaling.on_first(world, count, partial(measure, n_backup)) for count in COUNTS for n_backup in (0, 1)]
     if world.rank == 0:
         file.write_text(json.dumps(rows), encoding="utf-8")
-    return launch.EXIT_OK
+    return EXIT_OK
 
 
 def measure(n_backup: int, comm: Any) -> dict[str, Any]:
-    pace = emulation.measure(comm, PATTERN, n_backup, SECONDS, PARAMETERS)
+    pace = emulated_ranks.measure(comm, PATTERN, n_backup, SECONDS, PARAMETERS)
     return {"hosts": comm.size, "n_backup": n_backup, "measured": pace.updates_per_second}
 
 
 def predicted(row: dict[str, Any]) -> float:
-    network = predict.NETWORKS["1g"]
-    message = predict.allreduce_seconds(row["hosts"], network, 4 * PARAMETERS)
-    return emulation.simulate(row["hosts"], row["n_backup"], PATTERN.segments(row["hosts"]), message)
+    network = prediction.NETWORKS["1g"]
+    message = prediction.allreduce_seconds(row["hosts"], network, 4 * PARAMETERS)
+    return emulated_ranks.simulate(row["hosts"], row["n_backup"], PATTERN.segments(row["hosts"]), message)
 
 
 def plot(rows: list[dict[str, Any]], file: Path) -> None:
@@ -100,5 +101,5 @@ def main(out: Path) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1] == "rank":
-        sys.exit(launch.job(lambda world: on_rank(world, Path(sys.argv[2]))))
+        sys.exit(run_job(lambda world: on_rank(world, Path(sys.argv[2]))))
     sys.exit(main(Path(sys.argv[1])))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from dba3c import checkpoint
+from dba3c.run_files import checkpoint
 from tests import jobs
 
 RANKS = 4

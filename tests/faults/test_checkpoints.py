@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dba3c.checkpoint import Checkpoint, load_newest, newest_first, save, update_of
+from dba3c.run_files.checkpoint import Checkpoint, load_newest, newest_first, save, update_of
 from tests import jobs
 from tests.conftest import Happened
 from tests.faults import scenes

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dba3c import checkpoint
-from dba3c.launch import EXIT_ERROR, EXIT_LOST, EXIT_NOT_FINITE
+from dba3c.job.exit import EXIT_ERROR, EXIT_LOST, EXIT_NOT_FINITE
+from dba3c.run_files import checkpoint
 from tests import jobs
 from tests.conftest import Happened
 from tests.faults.scenes import HOST, ended_by, lines, loadable

@@ -8,9 +8,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dba3c import cli
-from dba3c.config import HYPERPARAMS, ConfigError
-from dba3c.faults import KINDS, planned
+from dba3c import train
+from dba3c.config.loading import HYPERPARAMS
+from dba3c.config.messages import ConfigError
+from dba3c.training.injected import KINDS, planned
 
 NAMES = [
     "preset",
@@ -52,7 +53,7 @@ def refusal(work: Callable[[], object]) -> str:
 @MANY
 @given(st.lists(OPTIONS | st.text(max_size=12), max_size=5))
 def test_any_command_line(argv: list[str]) -> None:
-    assert refusal(lambda: cli.train_order(argv)).strip()
+    assert refusal(lambda: train.parse(argv)).strip()
 
 
 @MANY
@@ -63,7 +64,7 @@ def test_any_damage_to_the_file(tmp_path: Path, cut: float, inserted: bytes) -> 
     place = int(cut * len(whole))
     for rest in (whole[place:], b""):
         (tmp_path / "file.yaml").write_bytes(whole[:place] + inserted + rest)
-        assert refusal(lambda: cli.train_order([f"--config={tmp_path / 'file.yaml'}"])).strip()
+        assert refusal(lambda: train.parse([f"--config={tmp_path / 'file.yaml'}"])).strip()
 
 
 @MANY

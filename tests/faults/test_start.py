@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dba3c.launch import EXIT_BAD_INPUT, EXIT_NOT_SAVED
+from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_NOT_SAVED
 from tests import jobs
 from tests.conftest import Happened
 from tests.faults.scenes import HOST

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dba3c.launch import EXIT_STOPPED
+from dba3c.job.exit import EXIT_STOPPED
 from tests import jobs
 from tests.conftest import Happened
 from tests.faults import scenes

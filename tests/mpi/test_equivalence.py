@@ -9,12 +9,13 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from dba3c import build, config
-from dba3c.agent import Agent
-from dba3c.agreement import DisagreementError, check_weights
-from dba3c.evaluation import evaluate
-from dba3c.sections import Config
-from dba3c.trainer import train
+from dba3c.comm.weight_check import DisagreementError, check_weights
+from dba3c.config import loading
+from dba3c.config.schema import Config
+from dba3c.learning.agent import Agent
+from dba3c.training import build
+from dba3c.training.evaluation import evaluate
+from dba3c.training.loop import train
 from dba3c.types import Array, Progress, Timings, Transport
 from tests.helpers import Loopback
 
@@ -30,7 +31,7 @@ PPO = (
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
     rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1}[optimizer]
-    return config.load(
+    return loading.load(
         "paac",
         [
             "env.game=pong",
@@ -105,7 +106,7 @@ def test_same_seed_gives_the_same_bits(transport: Transport) -> None:
     assert again.tobytes() == weights_shared("adam", (), transport).tobytes()
 
 
-SHORT = config.load("paac", ["env.game=pong", "evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"])
+SHORT = loading.load("paac", ["env.game=pong", "evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"])
 
 
 @cache

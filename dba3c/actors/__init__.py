@@ -1,0 +1,1 @@
+"""What plays: simulators and a policy become batches of segments."""

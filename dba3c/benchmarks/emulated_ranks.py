@@ -1,0 +1,135 @@
+"""Ranks whose computing is a sleep, over the real strategies and transports; and a simulation of the same.
+
+What is measured this way is everything but the arithmetic: who waits for whom, and what a message costs. So more ranks
+than cores can be tried on one machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dba3c.types import Array, Batch, Gradient, Progress, Timings
+
+STEPS = 5  # of a segment; a rank notices between two of them that an update passed it by
+WARM_UP_UPDATES = 3
+Steps = Callable[[np.random.Generator], Array]  # → durations [ranks, STEPS] of the ranks' next segments
+
+
+class Pattern(NamedTuple):
+    """How long ranks compute."""
+
+    seconds: float  # of one gradient on an honest rank
+    slow_rank: int = -1
+    factor: float = 1.0  # the slow rank's
+    delayed: float = 0.0  # share of steps that are delayed, on any rank
+    delay: float = 1.0  # their factor
+    pause: float = 0.0  # seconds that the slow rank once sleeps
+
+    def segments(self, ranks: int) -> Steps:
+        """Draws a segment of every rank."""
+        return lambda random: np.stack([self.steps(rank, random, STEPS) for rank in range(ranks)])
+
+    def steps(self, rank: int, random: np.random.Generator, count: int) -> Array:
+        """Durations of `count` steps of a rank."""
+        base = self.seconds / STEPS * (self.factor if rank == self.slow_rank else 1.0)
+        return base * np.where(random.random(count) < self.delayed, self.delay, 1.0)
+
+
+class Sleeper:
+    """Player and agent in one: sleeps instead of playing, and always has the same gradient."""
+
+    def __init__(self, pattern: Pattern, rank: int, parameters: int) -> None:
+        self._pattern, self._rank = pattern, rank
+        self._random = np.random.default_rng((rank, 1))
+        self._mean = np.ones(parameters, np.float32)
+        self._started = time.monotonic()
+        self._pause = pattern.pause if rank == pattern.slow_rank else 0.0
+        self.version = 0
+
+    def __iter__(self) -> Iterator[Batch | None]:
+        return self
+
+    def __next__(self) -> Any:
+        version = self.version
+        for seconds in self._pattern.steps(self._rank, self._random, STEPS):
+            if self.version != version:
+                return None
+            time.sleep(seconds)
+        if self._pause and time.monotonic() - self._started > 2.0:
+            time.sleep(self._pause)
+            self._pause = 0.0
+        return self
+
+    def gradients(self, _batch: Any, _advantage_scale: float, _progress: float) -> Iterator[Gradient]:
+        yield Gradient(self._mean, 1, 1, self.version, {}, {"max_lag": 0.0})
+
+
+class Weights:
+    """An optimizer that costs next to nothing."""
+
+    def __init__(self, parameters: int) -> None:
+        self._values = np.zeros(parameters, np.float32)
+
+    def apply(self, gradient: Array, _progress: float) -> None:
+        self._values -= gradient
+
+    def state(self) -> dict[str, Array]:
+        return {}
+
+    def restore(self, state: dict[str, Array]) -> None: ...
+
+
+class Pace(NamedTuple):
+    updates_per_second: float
+    late_share: list[float]  # of updates, by rank
+    longest_update: float  # seconds
+
+
+def measure(comm: Any, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Pace:
+    """The pace of real ranks with emulated computing."""
+    from dba3c.benchmarks.scaling import Deadline
+    from dba3c.comm import STRATEGIES
+    from dba3c.comm.allreduce import Parts
+    from dba3c.comm.mpi import MpiTransport
+    from dba3c.config import loading
+    from dba3c.training.loop import train
+
+    strategy = "backup" if n_backup else "allreduce"
+    settings = loading.load("paac", [f"comm.strategy={strategy}", f"comm.n_backup={n_backup}"]).comm
+    sleeper, deadline = Sleeper(pattern, comm.rank, parameters), Deadline(seconds)
+    timings, progress = Timings(), Progress()
+
+    def applied(number: int) -> None:
+        sleeper.version = number
+
+    parts = Parts(MpiTransport(comm), Weights(parameters), timings, progress, 2**62, applied)
+    communicator = STRATEGIES[settings.strategy](settings, parts)
+    ends, late = [], np.zeros(comm.size)
+    for update in train(sleeper, sleeper, communicator, progress, 2**62, deadline, timings):  # type: ignore[arg-type]
+        if update.number == WARM_UP_UPDATES:
+            deadline.start()
+        if update.number >= WARM_UP_UPDATES:
+            ends.append(time.perf_counter())
+            late += update.by_rank.get("late", 0.0)
+    communicator.close()
+    gaps = np.diff(ends)
+    return Pace(len(gaps) / (ends[-1] - ends[0]), (late / len(ends)).tolist(), float(gaps.max()))
+
+
+def simulate(ranks: int, n_backup: int, steps: Steps, message: float, updates: int = 2000) -> float:
+    """Updates/s of `ranks` whose messages take `message` seconds, event by event; `steps` draws their next segments."""
+    random = np.random.default_rng(0)
+    free = np.zeros(ranks)  # when each rank can begin its next segment
+    now = 0.0
+    for _ in range(updates):
+        ends = np.maximum(free, now)[:, np.newaxis] + np.cumsum(steps(random), axis=1)  # [ranks, STEPS]
+        ready = np.partition(ends[:, -1], ranks - n_backup - 1)[ranks - n_backup - 1]
+        now = ready + message
+        # Those who are late go on with the new weights after the step that they are in.
+        in_step = np.where(ends >= now, ends, np.inf).min(axis=1)
+        free = np.where(ends[:, -1] <= ready, now, np.minimum(in_step, ends[:, -1]))
+    return updates / now

@@ -1,0 +1,1 @@
+"""The configuration: hyperparams.yaml, its schema, and what its values mean together."""

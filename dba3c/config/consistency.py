@@ -1,0 +1,75 @@
+"""Values that are fine alone but not together, with the ranks at hand, or with a saved run."""
+
+from __future__ import annotations
+
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
+
+
+def check_contradictions(config: Config) -> None:
+    """Refuse values that are fine alone but not together."""
+    rollout = config.env.n_sim * config.actor.n_steps
+    if config.actor.kind == "lockstep" and config.batch_size != rollout:
+        raise ConfigError(
+            f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
+            f" actor.n_steps = {rollout}; set train.batch_size=auto or {rollout}, or actor.kind=async"
+        )
+    if config.comm.strategy == "allreduce" and config.comm.n_backup:
+        raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
+    if config.algorithm.name == "ppo":
+        check_ppo(config)
+    if config.env.n_sim % config.actor.group_size:
+        raise ConfigError(
+            f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
+        )
+
+
+def check_ppo(config: Config) -> None:
+    """Refuse what does not go together with several passes over a rollout."""
+    if config.actor.kind != "lockstep":
+        raise ConfigError(
+            f"actor.kind={config.actor.kind}: algorithm.name=ppo learns from whole rollouts; use lockstep"
+        )
+    minibatches, updates = config.algorithm.minibatches, config.algorithm.minibatches * config.algorithm.passes
+    if config.actor.n_steps % minibatches:
+        raise ConfigError(f"algorithm.minibatches={minibatches}: must divide actor.n_steps={config.actor.n_steps}")
+    if config.checkpoint.restart_games and config.checkpoint.every_updates % updates:
+        raise ConfigError(
+            f"checkpoint.every_updates={config.checkpoint.every_updates}: with checkpoint.restart_games it must be a"
+            f" multiple of the {updates} updates that algorithm.passes × algorithm.minibatches take from a rollout"
+        )
+
+
+def check_ranks(config: Config, ranks: int) -> None:
+    """Refuse a run that could not make a single update."""
+    if config.comm.strategy == "backup" and config.comm.n_backup >= ranks:
+        raise ConfigError(
+            f"comm.n_backup={config.comm.n_backup}: an update needs at least one of the {ranks} ranks;"
+            f" use at most {ranks - 1}"
+        )
+    slow = config.debug.slow_rank.partition(",")[0]
+    if slow != "none" and (not slow.isdigit() or int(slow) >= ranks):
+        raise ConfigError(f"debug.slow_rank={config.debug.slow_rank}: there is no rank {slow} among {ranks}")
+    effective = config.batch_size * ranks
+    if config.train.total_steps < effective:
+        raise ConfigError(
+            f"train.total_steps={config.train.total_steps}: is less than one update of {ranks} ranks × "
+            f"{config.batch_size} data points = {effective}; raise it, or lower train.batch_size or env.n_sim"
+        )
+
+
+# What saved weights and slots have no meaning without.
+FIXED = ("env.game", "env.profile", "model.torso", "model.hidden", "model.standardise", "optimizer.name")
+
+
+def differences(saved: Config, wanted: Config) -> list[str]:
+    """What a resumed run changes; ConfigError where the saved arrays would not fit."""
+    old, new = saved.flat(), wanted.flat()
+    changed = [name for name in new if old.get(name) != new[name] and not name.startswith("targets.")]
+    for name in changed:
+        if name in FIXED:
+            raise ConfigError(
+                f"{name}={new[name]!r}: the checkpoints in this run directory were trained with {old[name]!r};"
+                " choose another --run-dir"
+            )
+    return [f"{name}: {old.get(name)!r} → {new[name]!r}" for name in changed]

@@ -1,0 +1,173 @@
+"""The typed sections of the configuration: the numbers live in hyperparams.yaml, their types and ranges here."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from dba3c.config.schedules import Schedule
+
+
+def as_number(value: Any) -> Any:
+    """Python counts True as 1, but nobody means that; PyYAML takes 1e6 for a word, but nobody means that either."""
+    if isinstance(value, bool):
+        raise ValueError("input should be a number")
+    with suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value
+
+
+Number = BeforeValidator(as_number)
+Count = Annotated[int, Field(ge=1), Number]
+CountOrNever = Annotated[int, Field(ge=0), Number]
+Fraction = Annotated[float, Field(ge=0, lt=1), Number]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
+Score = Annotated[float, Field(allow_inf_nan=False), Number]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Env(Section):
+    game: Annotated[str, Field(min_length=1)]
+    profile: Literal["paper", "deepmind"]
+    n_sim: Count
+    life_loss_terminal: bool
+    fire_reset: bool
+    max_frames: Count
+    reward_clip: Positive
+    step_seconds: Positive
+    rebuilds_per_minute: Count
+
+
+class Model(Section):
+    torso: Literal["ba3c", "ba3c_linear", "nips", "nature"]
+    hidden: Count
+    standardise: bool
+
+
+class Actor(Section):
+    kind: Literal["async", "lockstep"]
+    n_steps: Count
+    group_size: Count
+    queue_batches: Count
+
+
+class Algorithm(Section):
+    name: Literal["a3c", "ppo"]
+    gamma: Annotated[float, Field(ge=0, le=1), Number]
+    entropy: Weight
+    entropy_schedule: Schedule
+    value: Weight
+    clip: Literal["none", "tensor", "global"]
+    clip_norm: Positive
+    gae_lambda: Annotated[float, Field(ge=0, le=1), Number]
+    passes: Count
+    minibatches: Count
+    ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
+
+
+class Optimizer(Section):
+    name: Literal["adam", "rmsprop", "sgd"]
+    learning_rate: Positive
+    schedule: Schedule
+    beta1: Fraction
+    beta2: Fraction
+    epsilon: Positive
+    decay: Fraction
+    momentum: Fraction
+
+
+class Comm(Section):
+    strategy: Literal["allreduce", "backup"]
+    n_backup: CountOrNever
+    transport: Literal["mpi", "horovod"]
+    check_every_updates: CountOrNever
+    silence_seconds: Positive
+    on_failure: Literal["abort", "shrink"]
+
+
+def null_as_none(value: Any) -> Any:
+    """yaml's null says the same as the word none."""
+    return "none" if value is None else value
+
+
+class Train(Section):
+    batch_size: Count | Literal["auto"]
+    total_steps: Count
+    seed: Annotated[int, Field(ge=0, lt=2**32), Number]
+    target_score: Annotated[Score | Literal["auto", "none"], BeforeValidator(null_as_none)]
+    max_bad_updates: Count
+    log_every_seconds: Positive
+
+
+class Evaluate(Section):
+    every_updates: CountOrNever
+    games: CountOrNever
+    probe_games: CountOrNever
+    max_frames: Count
+
+
+class Checkpoint(Section):
+    every_updates: CountOrNever
+    keep: Count
+    restart_games: bool
+
+
+# A comma, as yaml takes 1:30 for ninety and 0x3 for three.
+Slowdown = Annotated[str, Field(pattern=r"^(none|[0-9]+(\.[0-9]+)?,[0-9]+(\.[0-9]+)?)$"), BeforeValidator(null_as_none)]
+
+
+class Debug(Section):
+    slow_rank: Slowdown
+    delays: Slowdown
+
+
+class Config(Section):
+    env: Env
+    model: Model
+    actor: Actor
+    algorithm: Algorithm
+    optimizer: Optimizer
+    comm: Comm
+    train: Train
+    evaluate: Evaluate
+    checkpoint: Checkpoint
+    debug: Debug
+    targets: dict[str, Score]
+
+    @property
+    def batch_size(self) -> int:
+        """Data points per rank and update."""
+        size = self.train.batch_size
+        return self.env.n_sim * self.actor.n_steps if size == "auto" else size
+
+    @property
+    def frames_per_step(self) -> int:
+        """Emulator frames of one decision; the paper profile's random skip of 2-4 has this mean."""
+        return 3 if self.env.profile == "paper" else 4
+
+    @property
+    def target_score(self) -> float | None:
+        """Evaluation score that ends training, if any."""
+        target = self.train.target_score
+        if target == "auto":
+            return self.targets.get(self.env.game)
+        return None if target == "none" else float(target)
+
+    @property
+    def without_probe(self) -> Config:
+        """The same, but every evaluation plays all its games."""
+        return self.model_copy(update={"evaluate": self.evaluate.model_copy(update={"probe_games": 0})})
+
+    def flat(self) -> dict[str, Any]:
+        """Every value by its name on the command line, section.key."""
+        return {f"{name}.{key}": value for name, keys in self.model_dump().items() for key, value in keys.items()}
+
+    def dump(self) -> str:
+        return yaml.safe_dump(self.model_dump(), sort_keys=False)

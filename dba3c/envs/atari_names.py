@@ -1,0 +1,24 @@
+"""Names and ROMs of ale-py's games."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from ale_py import roms
+
+from dba3c.config.messages import ConfigError, suggest
+
+
+def resolve_game(name: str, field: str) -> str:
+    """ale-py's name of a game that may be written Breakout, SpaceInvaders, space-invaders, …"""
+    games = {game.replace("_", ""): game for game in roms.get_all_rom_ids()}
+    plain = "".join(letter for letter in name.lower() if letter.isalnum())
+    if plain not in games:
+        near = suggest(plain, games) or f"; {len(games)} games are known, among them breakout, pong, space_invaders"
+        raise ConfigError(f"{field}={name!r}: no such game in ale-py{near}")
+    return str(games[plain])
+
+
+def rom_checksum(game: str) -> str:
+    return hashlib.sha256(Path(roms.get_rom_path(game)).read_bytes()).hexdigest()[:16]

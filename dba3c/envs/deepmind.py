@@ -1,0 +1,52 @@
+"""The deepmind profile: DQN's pre-processing, by ale-py's own vector environment."""
+
+from __future__ import annotations
+
+import numpy as np
+from ale_py.vector_env import AtariVectorEnv
+from gymnasium.vector import AutoresetMode
+
+from dba3c.config.schema import Env
+from dba3c.types import Array, Step
+
+SIZE = 84  # height and width of an observation [DQN]
+HISTORY = 4  # frames per observation [DQN]
+
+
+class DeepMindEnv:
+    """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops, no sticky actions."""
+
+    def __init__(self, config: Env, n_sim: int, threads: int, max_frames: int | None) -> None:
+        self._env = AtariVectorEnv(
+            config.game,
+            n_sim,
+            num_threads=min(threads, n_sim),
+            max_num_frames_per_episode=config.max_frames if max_frames is None else max_frames,
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            img_height=SIZE,
+            img_width=SIZE,
+            stack_num=HISTORY,
+            reward_clipping=False,  # scores are raw; the actor clips for learning
+            use_fire_reset=config.fire_reset,
+        )
+        self.n_sim = n_sim
+        self.n_actions = len(self._env.ale.get_action_set())
+        self.observation_shape = (HISTORY, SIZE, SIZE)
+        self._life_loss_terminal = config.life_loss_terminal
+        self._lives = np.zeros(n_sim, np.int32)
+
+    def reset(self, seeds: Array) -> Array:
+        observations, info = self._env.reset(seed=seeds)
+        self._lives = info["lives"]
+        return np.asarray(observations)
+
+    def step(self, actions: Array) -> Step:
+        observations, rewards, terminated, truncated, info = self._env.step(actions)
+        ended = terminated | truncated
+        lost_life = (info["lives"] < self._lives) & self._life_loss_terminal
+        self._lives = info["lives"]
+        return Step(observations, rewards, ended, ended | lost_life)
+
+    def close(self) -> None:
+        self._env.close()
+        del self._env  # ale-py complains at exit about emulators that are still held

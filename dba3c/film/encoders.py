@@ -1,0 +1,99 @@
+"""Films as files: mp4 for looking at, gif for pages of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from dba3c.film.panel import FRAMES_PER_SECOND, Shot, panels
+from dba3c.types import Array
+
+GRAYS = 64  # that a gif's panel has; the rest of its 256 colours is for the game
+GIF_DELAYS = (30, 30, 40)  # milliseconds in turn: 30 frames/s, in the hundredths of seconds that a gif counts in
+GIF_STEPS = 5  # between two panels: a gif stores every pixel that changes
+
+
+def write_mp4(file: Path, shots: Iterable[Shot], scale: int = 3) -> None:
+    """H.264 at the emulator's pace, as every browser plays it."""
+    import imageio_ffmpeg
+
+    draw = panels(scale)
+    frames = (beside(magnified(shot.picture, scale), draw(shot)) for shot in shots)
+    first = next(frames, None)
+    if first is None:
+        return
+    encoder = imageio_ffmpeg.write_frames(
+        str(file),
+        first.shape[1::-1],
+        fps=FRAMES_PER_SECOND,
+        quality=None,  # the rate follows from -crf
+        macro_block_size=2,
+        output_params=["-crf", "20", "-preset", "veryfast", "-movflags", "+faststart"],
+    )
+    encoder.send(None)
+    with closing(encoder):
+        for frame in chain([first], frames):
+            encoder.send(frame)
+
+
+def write_gif(file: Path, shots: Iterable[Shot], scale: int = 2) -> None:
+    """Half the frames, each the brighter of two: what flickers in the emulator stays visible."""
+    pairs = list(paired(shots))
+    if not pairs:
+        return
+    colours, indices = few_colours(np.stack([shot.picture for shot in pairs]))
+    draw = panels(scale, GIF_STEPS)
+    palette = np.concatenate(
+        [colours, np.repeat(np.linspace(0, 255, GRAYS).astype(np.uint8)[:, np.newaxis], 3, axis=1)]
+    )
+
+    def images() -> Iterator[Image.Image]:
+        for shot, index in zip(pairs, indices, strict=True):
+            panel = len(colours) + (draw(shot) // (256 // GRAYS))
+            image = Image.fromarray(np.concatenate([magnified(index, scale), panel.astype(np.uint8)], axis=1))
+            image.putpalette(palette.tobytes())
+            yield image
+
+    first, *rest = images()
+    delays = [GIF_DELAYS[number % len(GIF_DELAYS)] for number in range(len(pairs))]
+    first.save(file, save_all=True, append_images=rest, duration=delays, loop=0, optimize=False)
+
+
+def paired(shots: Iterable[Shot]) -> Iterator[Shot]:
+    """Two frames as one."""
+    previous: Shot | None = None
+    for shot in shots:
+        if previous is None:
+            previous = shot
+        else:
+            yield shot._replace(picture=np.maximum(previous.picture, shot.picture))
+            previous = None
+    if previous is not None:
+        yield previous
+
+
+def few_colours(pictures: Array) -> tuple[Array, Array]:
+    """Colours [n, 3] that fit beside the grays, and the number of each pixel's; exact unless there are too many."""
+    packed = pictures.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)  # [frames, height, width]
+    unique, inverse = np.unique(packed, return_inverse=True)
+    colours = np.stack([unique >> 16, unique >> 8 & 255, unique & 255], axis=1).astype(np.uint8)
+    if len(colours) <= 256 - GRAYS:
+        return colours, inverse.reshape(packed.shape).astype(np.uint8)
+    strip = Image.fromarray(colours[np.newaxis]).quantize(256 - GRAYS, dither=Image.Dither.NONE)
+    found = np.array(strip.getpalette(), np.uint8).reshape(-1, 3)[: 256 - GRAYS]
+    return found, np.asarray(strip)[0][inverse.reshape(packed.shape)]
+
+
+def magnified(picture: Array, scale: int) -> Array:
+    return picture.repeat(scale, axis=0).repeat(scale, axis=1)
+
+
+def beside(picture: Array, panel: Array) -> Array:
+    """Both as one frame; H.264 halves the resolution of colours, so its height and width must be even."""
+    frame = np.concatenate([picture, np.repeat(panel[:, :, np.newaxis], 3, axis=2)], axis=1)
+    return np.ascontiguousarray(np.pad(frame, ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))))

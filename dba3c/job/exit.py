@@ -1,0 +1,69 @@
+"""How a job ends: exit codes, refusals that every rank agrees on, failures that end every rank."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+from dba3c.config.messages import ConfigError
+
+if TYPE_CHECKING:
+    from dba3c.job.world import World
+
+T = TypeVar("T")
+EXIT_OK = 0
+EXIT_ERROR = 1  # an exception on some rank; its traceback is printed
+EXIT_BAD_INPUT = 2
+EXIT_NOT_FINITE = 3  # training stopped by NaN or Inf gradients; the last good weights are saved
+EXIT_NOT_SAVED = 4  # the last save failed
+EXIT_LOST = 5  # a rank is dead, stopped or cut off; the others named it and left
+EXIT_STOPPED = 75  # stopped by a signal and saved; the same command goes on (EX_TEMPFAIL)
+ABORT_SECONDS = 5
+
+
+def agreed(world: World, work: Callable[[], T]) -> T:
+    """The result of `work`; if it is refused on any rank, every rank leaves, with one message from the whole job."""
+    result, error = None, None
+    try:
+        result = work()
+    except ConfigError as refusal:
+        error = str(refusal)
+    errors = world.comm.allgather(error)
+    first = next((e for e in errors if e), None)
+    if first is None:
+        return cast(T, result)
+    if world.rank == errors.index(first):
+        print(f"dba3c: {first}", file=sys.stderr, flush=True)
+    world.comm.Barrier()  # the message is out before a launcher sees the first exit code and kills the rest
+    raise SystemExit(EXIT_BAD_INPUT)
+
+
+def fail(world: World, error: BaseException | None) -> None:
+    """Print the traceback, then who failed, where and why in one line; the other ranks end, too."""
+    lines = traceback.format_exception(error)
+    place = "".join(f", {note}" for note in getattr(error, "__notes__", []))
+    cause = f"{type(error).__name__}: {error}"
+    print(
+        f"{''.join(lines)}dba3c: rank {world.rank} on {world.host} failed{place}: {cause}", file=sys.stderr, flush=True
+    )
+    if world.size > 1 or threading.current_thread() is not threading.main_thread():
+        abort(world.comm, EXIT_ERROR)
+
+
+def abort(comm: Any, code: int) -> None:
+    """End all ranks; this one in any case, even if MPI cannot reach the others and never comes back."""
+    signal.alarm(ABORT_SECONDS)  # the kernel ends us: no thread of ours could, as mpi4py holds the interpreter
+    comm.Abort(code)
+
+
+def leave(comm: Any, code: int) -> NoReturn:
+    """End without MPI_Finalize, which across hosts waits for ranks that have died; all survivors must come here."""
+    comm.Barrier()  # whatever was sent has arrived
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

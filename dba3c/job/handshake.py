@@ -1,0 +1,122 @@
+"""What the ranks tell each other before any game starts: that they are the same program, and where they run."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib import metadata
+from typing import Any
+
+import dba3c
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
+from dba3c.job.cores import Place, core_shares, threads_for
+
+MOST_NAMES = 6  # of hosts in a row of the layout
+MOST_DIFFERENCES = 4  # in a message
+
+
+def facts(config: Config, environment: dict[str, str]) -> dict[str, str]:
+    """Everything that must be the same on every rank, or they would not learn the same."""
+    versions = {
+        "dba3c": dba3c.__version__,
+        "Python": platform.python_version(),
+        "TensorFlow": version("tensorflow-cpu", "tensorflow"),
+        "ale-py": version("ale-py"),
+        "NumPy": version("numpy"),
+    }
+    settings = {name: str(value) for name, value in config.flat().items()}
+    return versions | environment | settings
+
+
+def version(*names: str) -> str:
+    """The version of the first of these distributions that is installed."""
+    for name in names:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return "not installed"
+
+
+def refuse_differences(every: list[dict[str, str]], hosts: list[str]) -> None:
+    """Refuse ranks that are not the same program with the same settings, and say which has what."""
+    keys = dict.fromkeys(key for facts in every for key in facts)
+    differences = [key for key in keys if len({facts.get(key) for facts in every}) > 1]
+    if differences:
+        told = [who_has_what(key, [facts.get(key, "missing") for facts in every], hosts) for key in differences]
+        more = f" and {len(told) - MOST_DIFFERENCES} more" if len(told) > MOST_DIFFERENCES else ""
+        raise ConfigError(
+            f"the ranks differ in {'; '.join(told[:MOST_DIFFERENCES])}{more};"
+            " give all of them the same options, files and environment"
+        )
+
+
+def who_has_what(key: str, values: list[str], hosts: list[str]) -> str:
+    """`key: value on ranks 0-2, other on rank 3 (host)`, the most common value first."""
+    holders: dict[str, list[int]] = {}
+    for rank, value in enumerate(values):
+        holders.setdefault(value, []).append(rank)
+    common, *others = sorted(holders.items(), key=lambda item: -len(item[1]))
+    rest = [f"{value} on {ranks_as_text(ranks)} ({names([hosts[r] for r in ranks])})" for value, ranks in others]
+    return f"{key}: {common[0]} on {ranks_as_text(common[1])}, {', '.join(rest)}"
+
+
+def ranks_as_text(ranks: list[int]) -> str:
+    """`rank 3`, `ranks 0-2, 5`."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and runs[-1][-1] == rank - 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    text = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return f"rank{'s' * (len(ranks) > 1)} {text}"
+
+
+def names(hosts: list[str]) -> str:
+    """Different hosts, not too many."""
+    different = list(dict.fromkeys(hosts))
+    more = len(different) - MOST_NAMES
+    return ", ".join(different[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def layout(places: list[Place], n_sim: int) -> list[str]:
+    """The job as a small table, hosts that are alike in one row; and what is wrong with it."""
+    shares = core_shares(places)
+    ranks_of: dict[str, list[int]] = {}
+    for rank, place in enumerate(places):
+        ranks_of.setdefault(place.host, []).append(rank)
+    rows: dict[tuple[int, str], list[str]] = {}
+    for host, ranks in ranks_of.items():
+        cores = sorted({threads_for(shares[rank]) for rank in ranks})
+        rows.setdefault((len(ranks), "-".join(str(c) for c in dict.fromkeys((cores[0], cores[-1])))), []).append(host)
+    lines = [f"{'hosts':>5} {'ranks each':>11} {'cores per rank':>15} {'games per rank':>15}"]
+    for (count, cores_each), hosts in rows.items():
+        lines.append(f"{len(hosts):5} {count:11} {cores_each:>15} {n_sim:15}  {names(hosts)}")
+    return lines + crowded(places)
+
+
+def crowded(places: list[Place]) -> list[str]:
+    """One warning per host whose ranks have less than a core each."""
+    warnings: dict[str, str] = {}
+    for rank, (place, share) in enumerate(zip(places, core_shares(places), strict=True)):
+        if share < 0.99 and place.host not in warnings:
+            warnings[place.host] = (
+                f"{place.host}: rank {rank} shares its core with other ranks ({share:.2f} of a core is its own) and"
+                " slows all ranks down; start fewer ranks there, or bind each to a core of its own"
+                " (mpirun --bind-to core, srun --cpus-per-task), or at least let those that wait leave the core to the"
+                " others (OMPI_MCA_mpi_yield_when_idle=1)"
+            )
+    return list(warnings.values())
+
+
+def check(comm: Any, config: Config, environment: dict[str, str], hosts: list[str]) -> None:
+    """The whole check, on every rank; ConfigError on all of them if they differ.
+
+    Digests travel first: everyone's facts would be megabytes on every rank of a large job.
+    """
+    mine = facts(config, environment)
+    digest = hashlib.sha256(repr(mine).encode()).digest()
+    if len(set(comm.allgather(digest))) > 1:
+        refuse_differences(comm.allgather(mine), hosts)

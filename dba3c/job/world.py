@@ -1,0 +1,105 @@
+"""This rank's place among the ranks of the job: starting MPI, dividing the cores."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dba3c.job import cores
+from dba3c.job.cores import Place
+from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_ERROR, fail
+
+TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # what launchers tell their tasks
+TASK_NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+SINGLETONS = (
+    "dba3c: {name}={tasks}, but MPI found only 1 rank: the launcher and the MPI library do not speak the same PMI;"
+    " use srun --mpi=pmix (srun --mpi=list tells what there is), or mpirun inside the allocation"
+)
+
+
+class World(NamedTuple):
+    """This rank's place in the job."""
+
+    comm: Any  # mpi4py communicator
+    rank: int
+    size: int
+    host: str
+    threads: int  # that this rank may keep busy
+    places: list[Place]  # of every rank
+    started: float  # time.monotonic()
+
+    @property
+    def hosts(self) -> list[str]:
+        """Of every rank."""
+        return [place.host for place in self.places]
+
+    @property
+    def cores(self) -> int:
+        """Of the whole job."""
+        return len({(place.host, core) for place in self.places for core in place.cores})
+
+
+def start() -> World:
+    """Start MPI and divide the cores among the ranks."""
+    started = time.monotonic()
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        sys.exit(
+            f"dba3c: no MPI library was found ({error});"
+            " install one with pip install 'dba3c[mpi]', or load your site's MPI module"
+        )
+    comm = MPI.COMM_WORLD
+    refuse_singletons(comm.size)
+    unname_shared_memory(comm.Split_type(MPI.COMM_TYPE_SHARED))
+    host = socket.gethostname()
+    places = comm.allgather(cores.place(host))
+    threads = cores.threads_for(cores.core_shares(places)[comm.rank])
+    return World(comm, comm.rank, comm.size, host, threads, places, started)
+
+
+def launched() -> bool:
+    """Some launcher started this process as one of its tasks."""
+    return any(name in os.environ for name in TASK_COUNTS)
+
+
+def refuse_singletons(size: int) -> None:
+    """Leave if a launcher started several tasks that do not find each other: each would train alone, unnoticed."""
+    for name in TASK_COUNTS:
+        tasks = os.environ.get(name, "")
+        if size == 1 and tasks.isdigit() and int(tasks) > 1:
+            if all(os.environ.get(number, "0") == "0" for number in TASK_NUMBERS):
+                print(SINGLETONS.format(name=name, tasks=tasks), file=sys.stderr, flush=True)
+            raise SystemExit(EXIT_BAD_INPUT)
+
+
+def unname_shared_memory(host: Any) -> None:
+    """Take away the names of the memory that MPI shares among the ranks of a host.
+
+    Once every rank has it mapped nobody needs them, and without names it is freed when the ranks end, even by SIGKILL.
+    """
+    host.alltoall([None] * host.size)  # maps what would be mapped with the first message
+    host.Barrier()
+    maps = Path("/proc/self/maps")  # Linux
+    for line in maps.read_text(encoding="utf-8").splitlines() if maps.exists() else []:
+        path = line[line.find("/") :] if "/" in line else ""
+        if path.startswith(("/dev/shm/sm_segment", "/dev/shm/mpich_shm")) and not path.endswith("(deleted)"):
+            Path(path).unlink(missing_ok=True)
+    host.Free()
+
+
+def run_job(body: Callable[[World], int]) -> int:
+    """Run a program on every rank; an exception on one, in any of its threads, ends the whole job."""
+    world = start()
+    threading.excepthook = lambda failure: fail(world, failure.exc_value)
+    try:
+        return body(world)
+    except Exception as error:
+        fail(world, error)
+        return EXIT_ERROR

@@ -1,0 +1,1 @@
+"""From batches to gradients and from gradients to weights."""

@@ -1,0 +1,1 @@
+"""What kept logs say: groups of runs as tables, figures and pages."""

@@ -1,0 +1,109 @@
+"""Checkpoints: one npz file each, written atomically, its checksum in its name; nothing in them is ever executed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dba3c.config.loading import parse
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
+from dba3c.run_files import write_atomically
+from dba3c.types import Array
+
+NAME = re.compile(r"update-(\d{9})\.([0-9a-f]{16})\.npz")
+
+
+class Checkpoint(NamedTuple):
+    """Everything a run needs to go on. Random numbers are pure functions of seed and update, so they need no state."""
+
+    weights: Array  # [P]
+    optimizer: dict[str, Array]
+    progress: dict[str, Any]
+    config: Config
+
+
+def save(directory: Path, checkpoint: Checkpoint, keep: int) -> Path:
+    """Write a checkpoint, and remove all but the newest `keep`."""
+    path = add(directory, checkpoint)
+    tidy_up(directory, path, keep)
+    return path
+
+
+def add(directory: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint so that it is there whole or not at all, and touch no other one."""
+    directory.mkdir(parents=True, exist_ok=True)
+    data = encode(checkpoint)
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    path = directory / f"update-{checkpoint.progress['updates']:09d}.{digest}.npz"
+    write_atomically(path, data)
+    return path
+
+
+def tidy_up(directory: Path, saved: Path, keep: int) -> None:
+    """Keep `saved` and the newest before it; set aside what claims to be newer; remove what a killed save left."""
+    for newer in (path for path in newest_first(directory) if update_of(path) > update_of(saved)):
+        newer.rename(newer.with_name(newer.name + ".abandoned"))  # it could not be loaded, or we had gone on from there
+    twins = [path for path in newest_first(directory) if update_of(path) == update_of(saved) and path != saved]
+    leftovers = directory.glob(".update-*.tmp")
+    for path in (*twins, *leftovers, *[p for p in newest_first(directory) if p not in twins][keep:]):
+        path.unlink(missing_ok=True)
+
+
+def update_of(path: Path) -> int:
+    return int(path.name[7:16])
+
+
+def encode(checkpoint: Checkpoint) -> bytes:
+    arrays = {"weights": checkpoint.weights} | {
+        f"optimizer/{name}": slot for name, slot in checkpoint.optimizer.items()
+    }
+    meta = json.dumps({"progress": checkpoint.progress, "config": checkpoint.config.dump()})
+    buffer = io.BytesIO()
+    np.savez(buffer, meta=np.frombuffer(meta.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def load(path: Path) -> Checkpoint:
+    """Read and verify one checkpoint; ValueError if it is damaged."""
+    data, match = path.read_bytes(), NAME.fullmatch(path.name)
+    if match and hashlib.sha256(data).hexdigest()[:16] != match[2]:
+        raise ValueError(f"{path} is damaged: its content does not match the checksum in its name")
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(bytes(arrays.pop("meta")))
+        config = parse(meta["config"])
+        optimizer = {
+            name.removeprefix("optimizer/"): slot for name, slot in arrays.items() if name.startswith("optimizer/")
+        }
+        return Checkpoint(arrays["weights"], optimizer, meta["progress"], config)
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, ConfigError) as error:
+        raise ValueError(f"{path} is not a checkpoint of this version: {error}") from None
+
+
+def newest_first(directory: Path) -> list[Path]:
+    return sorted((path for path in directory.glob("update-*.npz") if NAME.fullmatch(path.name)), reverse=True)
+
+
+def load_newest(directory: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+    """The newest good checkpoint, None if there has never been one; ConfigError if all are damaged."""
+    paths = newest_first(directory)
+    for path in paths:
+        try:
+            return load(path)
+        except (ValueError, OSError) as error:
+            warn(f"{error}; trying the one before")
+    if paths:
+        raise ConfigError(
+            f"--run-dir={directory.parent}: none of its {len(paths)} checkpoints can be loaded; choose another one"
+        )
+    return None

@@ -1,0 +1,112 @@
+"""The progress display of rank 0: a live panel on a terminal, a line now and then in a log file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import timedelta
+from typing import Any, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from dba3c.config.schema import Config
+from dba3c.types import PARTS, Progress
+
+MOST_COLUMNS = 100  # wider panels are harder to read
+
+
+class Display:
+    """A live panel on `terminal`; where there is none, lines on stderr."""
+
+    def __init__(self, config: Config, hosts: list[str], terminal: TextIO | None) -> None:
+        self._config, self._hosts = config, hosts
+        self._title = f"{config.env.game} · {len(hosts)} rank{'s' * (len(hosts) > 1)} × {config.env.n_sim} games"
+        self._console = Console(file=terminal or sys.stderr, width=columns(terminal), highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False) if terminal else None
+        self._next_line = 0.0
+        if self._live:
+            self._live.start()
+
+    def say(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def show(self, figures: dict[str, Any], progress: Progress) -> None:
+        if self._live:
+            self._live.update(self._panel(figures, progress), refresh=True)
+        elif time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + self._config.train.log_every_seconds
+            self.say(self._line(figures, progress))
+
+    def close(self) -> None:
+        if self._live:
+            self._live.stop()
+
+    def _line(self, figures: dict[str, Any], progress: Progress) -> str:
+        return "  ".join([
+            f"{duration(progress.seconds)}",
+            f"steps {progress.steps:,} ({self._fraction(progress):.1%})",
+            f"updates {progress.updates:,}",
+            self._pace(figures),
+            self._scores(figures, progress),
+            f"left {self._left(figures, progress)}",
+            self._slowest(figures),
+        ])  # fmt: skip
+
+    def _panel(self, figures: dict[str, Any], progress: Progress) -> Panel:
+        bar = Table.grid(expand=True)
+        bar.add_column(ratio=1)
+        bar.add_column(justify="right")
+        done, total = self._fraction(progress), self._config.train.total_steps
+        text = f"  {done:.1%} of {total:,} steps · {self._left(figures, progress)} left"
+        bar.add_row(ProgressBar(total=1.0, completed=done), text)
+        lines = [
+            f"update {progress.updates:,} · step {progress.steps:,} · {duration(progress.seconds)}",
+            self._pace(figures),
+            self._scores(figures, progress),
+            "time: "
+            + " · ".join(
+                f"{part} {figures[f'{part}_share']:.0%}" for part in PARTS if figures[f"{part}_share"] >= 0.005
+            ),
+            f"{self._slowest(figures)} · lag {figures['lag']:.1f} updates",
+        ]
+        return Panel(Group(bar, *(Text(line, no_wrap=True) for line in lines)), title=self._title, title_align="left")
+
+    def _fraction(self, progress: Progress) -> float:
+        return min(1.0, progress.steps / self._config.train.total_steps)
+
+    def _pace(self, figures: dict[str, Any]) -> str:
+        steps, points = figures["steps_per_second"], figures["points_per_second"]
+        frames = steps * self._config.frames_per_step
+        return f"{steps:,.0f} steps/s · {points:,.0f} data points/s · {frames:,.0f} frames/s"
+
+    def _scores(self, figures: dict[str, Any], progress: Progress) -> str:
+        online, evaluation = (score(value) for value in (figures["online_score"], progress.evaluation_score))
+        return f"score online {online} · evaluation {evaluation} · target {score(self._config.target_score)}"
+
+    def _left(self, figures: dict[str, Any], progress: Progress) -> str:
+        steps = max(0, self._config.train.total_steps - progress.steps)
+        return duration(steps / figures["steps_per_second"]) if figures["steps_per_second"] else "–"
+
+    def _slowest(self, figures: dict[str, Any]) -> str:
+        rank = figures["slowest_rank"]
+        dropped = f" · {figures['dropped']} gradients dropped" if figures["dropped"] else ""
+        return f"slowest rank {rank} ({self._hosts[rank]}), waiting {figures['wait_share']:.0%}{dropped}"
+
+
+def columns(terminal: TextIO | None) -> int | None:
+    """The width of a panel that fits; None: not needed."""
+    return min(MOST_COLUMNS, os.get_terminal_size(terminal.fileno()).columns or MOST_COLUMNS) if terminal else None
+
+
+def duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+def score(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.1f}"

@@ -1,0 +1,47 @@
+"""Evaluation: greedy games with frozen weights, shared among the ranks; raw scores."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dba3c.actors.greedy import MakeEnv, Watch, play
+from dba3c.config.schema import Config
+from dba3c.seeds import EVALUATION, game_seeds
+from dba3c.types import Policy, Transport
+
+
+class Evaluation(NamedTuple):
+    """Scores of the games in the order of their numbers; `full` if all configured games were played."""
+
+    scores: list[float]
+    full: bool
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.scores))
+
+
+def evaluate(
+    config: Config, policy: Policy, make_env: MakeEnv, transport: Transport, watch: Watch = lambda _: None
+) -> Evaluation:
+    """The probe games and, if they reach the target (or none is set), the rest; the same result on every rank."""
+    games, target = config.evaluate.games, config.target_score
+    probe = min(config.evaluate.probe_games or games, games)
+    scores = share_games(config, policy, make_env, transport, range(probe), watch)
+    if probe < games and (target is None or np.mean(scores) >= target):
+        scores += share_games(config, policy, make_env, transport, range(probe, games), watch)
+    return Evaluation(scores, len(scores) == games)
+
+
+def share_games(
+    config: Config, policy: Policy, make_env: MakeEnv, transport: Transport, games: range, watch: Watch
+) -> list[float]:
+    """Play `games`, each on one of the ranks."""
+    mine = np.array(games[transport.rank :: transport.size], np.int64)
+    seeds = game_seeds(config.train.seed, EVALUATION, policy.version, mine)
+    played = play(policy, make_env, seeds, watch)
+    scores = {number: game.score for number, game in zip(mine.tolist(), played, strict=True)}
+    every = {number: score for part in transport.gather(scores) for number, score in part.items()}
+    return [every[number] for number in games]

@@ -1,0 +1,184 @@
+"""What is broken on purpose: faults (DBA3C_FAULT) and stragglers (debug.slow_rank, debug.delays).
+
+DBA3C_FAULT=RANK:UPDATE:KIND, several with commas: 2:17:kill kills rank 2 in update 17; 2:17+:nan spoils every gradient
+of rank 2 from update 17 on.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dba3c.config.messages import ConfigError, suggest
+from dba3c.config.schema import Debug
+from dba3c.types import Array, Communicator, Gradient, Step, SupportsBool, Timings, Update, VectorEnv
+
+VARIABLE = "DBA3C_FAULT"
+SLOW_SECONDS = 5.0
+KINDS = {
+    "exception": "the learner raises an exception",
+    "thread": "a thread in the background raises one",
+    "kill": "SIGKILL",
+    "stop": "SIGSTOP, for ever",
+    "slow": f"computes {SLOW_SECONDS:.0f} s longer",
+    "hang": "computes for ever",
+    "nan": "a gradient that is not finite",
+    "drift": "one weight moves away",
+    "disk-full": "no save succeeds (on rank 0, which saves)",
+    "sim-crash": "the simulators raise an exception",
+    "sim-hang": "the simulators do not come back",
+}
+
+
+class Fault(NamedTuple):
+    rank: int
+    first: int  # update
+    for_ever: bool
+    kind: str
+
+
+class InjectedError(Exception):
+    """A fault that DBA3C_FAULT asked for."""
+
+
+def planned(text: str) -> list[Fault]:
+    """The faults that DBA3C_FAULT describes; ConfigError if it cannot be understood."""
+    return [parse(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def parse(text: str) -> Fault:
+    match = re.fullmatch(r"(\d+):(\d+)(\+?):(.+)", text)
+    if not match:
+        raise ConfigError(f"{VARIABLE}={text}: write RANK:UPDATE:KIND, as in 2:17:kill")
+    if match[4] not in KINDS:
+        near = suggest(match[4], KINDS) or f"; there are {', '.join(KINDS)}"
+        raise ConfigError(f"{VARIABLE}={text}: no such kind of fault{near}")
+    return Fault(int(match[1]), int(match[2]), bool(match[3]), match[4])
+
+
+class Faults:
+    """Those of one rank; each strikes once, unless it is for ever."""
+
+    def __init__(self, plan: list[Fault], rank: int) -> None:
+        self._plan = [fault for fault in plan if fault.rank == rank]
+
+    def __bool__(self) -> bool:
+        return bool(self._plan)
+
+    def strikes(self, kind: str, update: int) -> bool:
+        """Whether a fault of this kind is due now."""
+        for fault in self._plan:
+            if fault.kind == kind and fault.first <= update:
+                if not fault.for_ever:
+                    self._plan.remove(fault)
+                return True
+        return False
+
+    def refuse_to_save(self, update: int) -> None:
+        if self.strikes("disk-full", update):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class FaultyCommunicator:
+    """Strikes when this rank brings its gradient."""
+
+    def __init__(self, inner: Communicator, faults: Faults, agent: Any) -> None:
+        self._inner, self._faults, self._agent = inner, faults, agent
+
+    def update(self, gradient: Gradient | None, stop: SupportsBool) -> list[Update]:
+        for kind, strike in self._strikes().items():
+            if self._faults.strikes(kind, self._agent.version + 1):
+                strike()
+        if gradient is not None and self._faults.strikes("nan", self._agent.version + 1):
+            gradient = gradient._replace(mean=gradient.mean * float("nan"))
+        return self._inner.update(gradient, stop)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _strikes(self) -> dict[str, Callable[[], Any]]:
+        return {
+            "exception": throw,
+            "thread": lambda: threading.Thread(target=throw).start(),
+            "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+            "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+            "slow": lambda: time.sleep(SLOW_SECONDS),
+            "hang": hang,
+            "drift": lambda: self._agent.weights.assign_add(self._agent.weights * 1e-3),
+        }
+
+
+class FaultyEnv:
+    """Strikes when simulators step."""
+
+    def __init__(self, inner: VectorEnv, faults: Faults, version: Callable[[], int]) -> None:
+        self._inner, self._faults, self._version = inner, faults, version
+        self.n_sim, self.n_actions, self.observation_shape = inner.n_sim, inner.n_actions, inner.observation_shape
+
+    def reset(self, seeds: Array) -> Array:
+        return self._inner.reset(seeds)
+
+    def step(self, actions: Array) -> Step:
+        update = self._version() + 1
+        if self._faults.strikes("sim-crash", update):
+            throw()
+        if self._faults.strikes("sim-hang", update):
+            hang()
+        return self._inner.step(actions)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def throw() -> None:
+    raise InjectedError(f"asked for by {VARIABLE}={os.environ.get(VARIABLE)}")
+
+
+def hang() -> None:
+    threading.Event().wait()
+
+
+COMPUTING = ("env", "predict", "gradient")
+
+
+def pair(text: str) -> tuple[float, float] | None:
+    """`3,2.5` as two numbers; None for `none`."""
+    first, comma, second = text.partition(",")
+    return (float(first), float(second)) if comma else None
+
+
+def timings(config: Debug, rank: int) -> Timings:
+    """Timings of an honest rank, or of one that is slowed down."""
+    slow, delays = pair(config.slow_rank), pair(config.delays)
+    factor = slow[1] if slow is not None and slow[0] == rank else 1.0
+    return Timings() if factor == 1.0 and delays is None else Straggler(factor, delays or (0.0, 1.0), rank)
+
+
+class Straggler(Timings):
+    """Sleeps after each piece of computing until it has taken as long as it should."""
+
+    def __init__(self, factor: float, delays: tuple[float, float], rank: int) -> None:
+        super().__init__()
+        self._factor, (self._probability, self._delay) = factor, delays
+        self._random = np.random.default_rng(rank)
+
+    @contextmanager
+    def measure(self, part: str) -> Iterator[None]:
+        start = time.perf_counter()
+        with super().measure(part):
+            yield
+            if part in COMPUTING:
+                time.sleep((self._draw_factor(part) - 1) * (time.perf_counter() - start))
+
+    def _draw_factor(self, part: str) -> float:
+        late = part == "env" and self._random.random() < self._probability
+        return max(1.0, self._factor * (self._delay if late else 1.0))
