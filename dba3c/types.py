@@ -1,147 +1,242 @@
-"""The seams: what crosses from part to part. T = steps of a segment, B = segments, P = parameters, A = actions."""
+"""The seams: what crosses from part to part.
+
+T = steps of a segment, B = simulators, P = parameters, M = numbers that a policy remembers. Arrays are time-major.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    import tensorflow as tf
+    from gymnasium.spaces import Box, Discrete
+    from mpi4py import MPI
+
+T = TypeVar("T")
 Array = NDArray[Any]
-SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
+Json = dict[str, Any]  # what json.loads gives
+Stop = Callable[[], bool]  # whether this rank was asked to stop
+Say = Callable[[str], None]  # takes a message for the user
+
+NOTHING: Array = np.empty(0, np.float32)
+
+
+class Spaces(NamedTuple):
+    """What one simulator shows and takes."""
+
+    observation: Box
+    action: Box | Discrete
 
 
 class Episode(NamedTuple):
-    """One finished game."""
+    """One finished play of a game."""
 
     score: float  # sum of raw rewards
     steps: int
 
 
-class Prediction(NamedTuple):
-    """What the network says about observations, and the action drawn from it."""
-
-    actions: Array  # [B] int32
-    log_probabilities: Array  # [B] of the action taken
-    values: Array  # [B]
-
-
-class Batch(NamedTuple):
-    """Segments of play, time-major. Termination is folded into the discounts."""
-
-    observations: Array  # [T, B, channels, height, width] uint8
-    actions: Array  # [T, B] int32
-    log_probabilities: Array  # [T, B] when acting
-    rewards: Array  # [T, B] clipped
-    discounts: Array  # [T, B] gamma, or 0 where the episode ended after this step
-    values: Array  # [T + 1, B] when acting; the last one is the bootstrap
-    versions: Array  # [T, B] int64, number of the update whose weights acted
-    episodes: list[Episode]  # games that ended while this batch was played
-
-    @property
-    def samples(self) -> int:
-        return int(self.actions.size)
-
-
-class Gradient(NamedTuple):
-    """What one rank brings to an update."""
-
-    mean: Array  # [P] gradient of the mean loss over this rank's samples
-    samples: int
-    steps: int  # of play that these samples are the first to learn from
-    version: int  # number of the update whose weights it was computed with
-    sums: dict[str, float]  # figures that are added up over the ranks; the same names on each
-    own: dict[str, float]  # figures that are kept apart, rank by rank
-
-
-class Update(NamedTuple):
-    """What one update did, the same on every rank."""
-
-    number: int
-    samples: int  # data points of all ranks
-    steps: int  # of play that were learned from for the first time
-    applied: bool  # False: a gradient was not finite, the weights were left as they are
-    stop: bool  # some rank was asked to stop
-    sums: dict[str, float]
-    by_rank: dict[str, Array]  # [ranks] each
-
-
-@dataclass
-class Progress:
-    """How far the training is; saved with every checkpoint."""
-
-    updates: int = 0
-    steps: int = 0  # of play of all ranks
-    seconds: float = 0.0  # wall clock, over all runs
-    skipped: int = 0  # updates left out because a gradient was not finite
-    bad_in_a_row: int = 0
-    advantage_scale: float = 1.0  # what advantages are divided by, where an algorithm wants them of size 1
-    evaluation_score: float | None = None  # newest
-    best_score: float | None = None  # of all evaluations, probes included
-    target_reached: bool = False  # by the newest evaluation
-
-    def count(self, update: Update) -> None:
-        self.updates = update.number
-        self.steps += update.steps
-        self.skipped += not update.applied
-        self.bad_in_a_row = 0 if update.applied else self.bad_in_a_row + 1
-        if update.applied and "advantage_square" in update.sums:
-            # Follows the size of the advantages slowly, from the figures of the whole job: no rank has one of its own.
-            self.advantage_scale *= 1 + SCALE_RATE * (update.sums["advantage_square"] / update.samples - 1)
-
-    def evaluated(self, score: float, full: bool, target: float | None) -> None:
-        """Only a full evaluation can reach the target."""
-        self.evaluation_score = score
-        self.best_score = score if self.best_score is None else max(score, self.best_score)
-        self.target_reached = full and target is not None and score >= target
-
-
 class Step(NamedTuple):
     """Answer of n simulators to n actions."""
 
-    observations: Array  # [n, channels, height, width] uint8; where an episode ended, the first of the next
+    observations: Array  # [n, …]; where an episode ended, the first of the next
     rewards: Array  # [n] raw
-    ended: Array  # [n] bool: the game is over
+    ended: Array  # [n] bool: the episode is over
     terminal: Array  # [n] bool: nothing may be bootstrapped beyond this step
-    lost: bool = False  # the simulators had to be built anew; these are the first pictures of other games
+    final_observations: Array = (
+        NOTHING  # [k, …] the last ones of the k episodes that ended, but not in a terminal state
+    )
+    rebuilt: bool = False  # the simulators failed and were replaced; these are the first observations of new episodes
 
 
 class VectorEnv(Protocol):
     """n simulators that step together and restart by themselves."""
 
     n_sim: int
-    n_actions: int
-    observation_shape: tuple[int, int, int]
+    observation_space: Box  # of one simulator
+    action_space: Box | Discrete
 
-    def reset(self, seeds: Array) -> Array: ...  # -> [n, channels, height, width]
+    def reset(self, seeds: Array) -> Array: ...  # -> [n, …]
     def step(self, actions: Array) -> Step: ...
     def close(self) -> None: ...
 
 
+class Prediction(NamedTuple):
+    """What the network says about observations, and the actions drawn from it."""
+
+    actions: Array  # [B, …]
+    log_probabilities: Array  # [B] of the actions taken
+    values: Array  # [B]
+    memory: Array  # [B, M] after this step
+
+
 class Policy(Protocol):
-    """Acts for any number of observations; `version` is the number of the update that made its weights."""
+    """Acts for any number of simulators."""
 
-    version: int
+    memory_size: int  # M; 0 where nothing is remembered
+    noise_size: int  # k random numbers per action
 
-    def act(self, observations: Array, noise: Array) -> Prediction: ...
-    def greedy(self, observations: Array) -> Array: ...
+    @property
+    def version(self) -> int: ...  # number of the update that made its weights
+    def act(
+        self, observations: Array, noise: Array, simulators: Array, memory: Array
+    ) -> Prediction: ...  # noise [B, k]
+    def greedy(self, observations: Array, memory: Array) -> tuple[Array, Array]: ...  # -> actions, memory
 
 
-class Player(Iterator["Batch | None"], Protocol):
+class Batch(NamedTuple):
+    """Segments of play. Termination is folded into the discounts."""
+
+    observations: Array  # [T + 1, B, …]; row T: the state after the segment
+    actions: Array  # [T + 1, B, …]; row T: chosen in that state
+    log_probabilities: Array  # [T, B] when acting
+    rewards: Array  # [T, B] clipped; where an episode was truncated, with the value of its final observation
+    discounts: Array  # [T, B] gamma, or 0 where nothing is bootstrapped beyond this step
+    ended: Array  # [T, B] bool: the episode was over after this step, and what was remembered of it is forgotten
+    values: Array  # [T + 1, B] when acting; row T: the bootstrap
+    versions: Array  # [T, B] int64, number of the update whose weights acted
+    memory: Array  # [B, M] at the start of the segment
+    steps: int  # of new play; 0 for what comes out of a replay memory
+    episodes: list[Episode]  # that ended while this batch was played
+
+    @property
+    def samples(self) -> int:
+        return int(self.rewards.size)
+
+
+class Gradient(NamedTuple):
+    """What one rank brings to an update."""
+
+    mean: Array  # [P] gradient of the mean loss over this rank's samples
+    samples: int  # 0: the rank has played, but there is nothing to learn from
+    steps: int  # of play that these samples are the first to learn from
+    version: int  # number of the update whose weights it was computed with
+    sums: dict[str, float]  # figures that are added up over the ranks; the same names on each
+    by_rank: dict[str, float]  # figures that are kept apart, rank by rank
+
+
+class Update(NamedTuple):
+    """What one update did, the same on every rank."""
+
+    number: int
+    samples: int  # of all ranks
+    steps: int  # of play that were learned from for the first time
+    skipped: bool  # a gradient was not finite: the weights were left as they are
+    stop: bool  # some rank was asked to stop
+    sums: dict[str, float]
+    by_rank: dict[str, Array]  # [ranks] each
+
+    @property
+    def applied(self) -> bool:
+        """Whether the weights have changed."""
+        return not self.skipped and self.samples > 0
+
+
+class Clock(NamedTuple):
+    """How far the training is: what schedules are functions of."""
+
+    updates: int
+    steps: int
+    total_steps: int
+
+    @property
+    def done(self) -> float:
+        """From 0 to 1."""
+        return self.steps / self.total_steps
+
+
+@dataclass
+class Progress:
+    """What a run has done so far; saved with every checkpoint."""
+
+    updates: int = 0
+    steps: int = 0  # of play of all ranks
+    seconds: float = 0.0  # wall clock, over all runs
+    skipped: int = 0  # updates without effect, because a gradient was not finite
+    empty: int = 0  # updates without effect, because there was nothing to learn from
+    bad_in_a_row: int = 0  # skipped updates since the last one that was not
+    evaluation_score: float | None = None  # newest
+    evaluation_games: int = 0  # episodes that it is the mean of
+    best_score: float | None = None  # of all evaluations, probes included
+    target_reached: bool = False  # by the newest evaluation
+
+    def count(self, update: Update) -> None:
+        self.updates = update.number
+        self.steps += update.steps
+        self.skipped += update.skipped
+        self.empty += not update.skipped and not update.applied
+        self.bad_in_a_row = self.bad_in_a_row + 1 if update.skipped else 0
+
+    def evaluated(self, score: float, games: int, full: bool, target: float | None) -> None:
+        """Take note of an evaluation; only a full one can reach the target."""
+        self.evaluation_score = score
+        self.evaluation_games = games
+        self.best_score = score if self.best_score is None else max(score, self.best_score)
+        self.target_reached = full and target is not None and score >= target
+
+    def clock(self, total_steps: int) -> Clock:
+        return Clock(self.updates, self.steps, total_steps)
+
+
+class Head(NamedTuple):
+    """One output of the network."""
+
+    size: int
+    gain: float = 1.0  # of its first weights, where the torso lets the head choose
+
+
+Outputs = Mapping[str, "tf.Tensor"]  # by the names of the heads, [B, size] each
+Columns = dict[str, Array]  # what the loss needs of each sample, [T, B, …] each
+Evaluate = Callable[["tf.Variable", Array], dict[str, Array]]  # weights, observations [N, …] → the network's outputs
+
+
+class Algorithm(Protocol):
+    """How to act, and what to minimise. It owns its schedules and its state."""
+
+    heads: dict[str, Head]  # what the network must put out
+    noise_size: int  # random numbers per action
+
+    def exploration(self, simulators: Array, clock: Clock) -> Array: ...  # [B, e]; e = 0 where only the policy explores
+
+    def act(
+        self, outputs: Outputs, noise: tf.Tensor, exploration: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]: ...  # actions, their log-probabilities, values
+
+    def greedy(self, outputs: Outputs) -> tf.Tensor: ...  # actions
+
+    def columns(self, batch: Batch, clock: Clock, evaluate: Evaluate) -> Columns: ...
+    def minibatches(self, steps: int, seed: int, update: int) -> Iterator[Array | slice]: ...  # time steps of each
+    def loss(self, outputs: Outputs, **columns: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]: ...  # and figures
+
+    def follow(self, update: Update, clock: Clock, weights: tf.Variable) -> None: ...  # after every update
+    def state(self) -> dict[str, Array]: ...  # saved with the checkpoint
+    def restore(self, state: dict[str, Array]) -> None: ...
+
+
+class Learner(Protocol):
+    """Turns batches into gradients."""
+
+    def gradients(self, batch: Batch) -> Iterator[Gradient]: ...
+
+
+class Actor(Iterator["Batch | None"], Protocol):
     """Plays and yields batches, each valid until the next one is asked for; None if new weights came in between."""
 
-    def restart(self, update: int) -> None: ...  # new games, drawn from the seed and this number
+    def restart(self, update: int) -> None: ...  # new episodes, drawn from the seed and this number
     def close(self) -> None: ...
 
 
 class Optimizer(Protocol):
-    """Turns the averaged gradient into new weights, in place; `progress` goes from 0 to 1."""
+    """Turns the averaged gradient into new weights, in place."""
 
-    def apply(self, gradient: Array, progress: float) -> None: ...
+    def apply(self, gradient: Array, clock: Clock) -> None: ...
     def state(self) -> dict[str, Array]: ...
     def restore(self, state: dict[str, Array]) -> None: ...
 
@@ -149,41 +244,48 @@ class Optimizer(Protocol):
 class Transport(Protocol):
     """Moves data between the ranks."""
 
+    comm: MPI.Intracomm
     rank: int
     size: int
 
     def sum(self, array: Array) -> None: ...  # in place, over all ranks
-    def broadcast(self, value: Any, root: int = 0) -> Any: ...  # the value of that rank
-    def gather(self, value: Any) -> list[Any]: ...  # all ranks' values, on every rank
-    def twin(self) -> Any: ...  # another one of the same ranks, whose messages do not meet this one's
+    def broadcast(self, value: T, root: int = 0) -> T: ...  # the value of that rank
+    def gather(self, value: T) -> list[T]: ...  # all ranks' values, on every rank
+    def send(self, rank: int, note: object, tag: int = 0) -> None: ...  # does not wait for its arrival
+    def receive(self, tag: int = 0) -> tuple[int, Any] | None: ...  # sender and note, if one has arrived
+    def duplicate(self) -> Self: ...  # the same ranks, but messages of its own: for another thread
+    def shrink(self) -> Self: ...  # the surviving ranks, in their old order; all of them must ask
 
 
-class SupportsBool(Protocol):
-    def __bool__(self) -> bool: ...
+class Strategy(Protocol):
+    """Turns the ranks' gradients into updates and applies them."""
 
+    equal_weights: bool  # after every update, or only where the ranks meet
 
-class Communicator(Protocol):
-    """Joins the ranks' gradients into updates and applies them."""
-
-    def update(self, gradient: Gradient | None, stop: SupportsBool) -> list[Update]: ...  # those since the last call
+    def update(self, gradient: Gradient | None, stop: Stop) -> list[Update]: ...  # those since the last call
     def close(self) -> None: ...
 
 
-PARTS = ("env", "predict", "play", "gradient", "wait", "apply")  # of a rank's time; play: waiting for an async player
+PARTS = ("env", "predict", "play", "gradient", "wait", "apply")  # of a rank's time; play: waiting for an async actor
 
 
 class Timings:
-    """Seconds spent per named part, and simulators built anew, since the last `drain`."""
+    """Seconds spent per named part, and how often simulators were rebuilt, since the last `drain`.
 
-    def __init__(self) -> None:
+    `delay` is called at the end of each part with its name and its seconds so far: experiments sleep there.
+    """
+
+    def __init__(self, delay: Callable[[str, float], None] = lambda _part, _seconds: None) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self.rebuilt = 0
+        self._delay = delay
 
     @contextmanager
     def measure(self, part: str) -> Iterator[None]:
         start = time.perf_counter()
         try:
             yield
+            self._delay(part, time.perf_counter() - start)
         finally:
             self.seconds[part] += time.perf_counter() - start
 

@@ -1,7 +1,7 @@
-"""The asynchronous player of BA3C: whichever simulators are ready are predicted together and go on.
+"""The asynchronous actor of BA3C: whichever simulators are ready are predicted together and continue.
 
 One thread per group of simulators steps them, one thread predicts, the learner takes batches from a small queue.
-No group may be more than n_steps ahead of the slowest, so the age of every data point is bounded (`lag_bound`).
+No group may be more than n_steps ahead of the slowest, so the age of every sample is bounded (`lag_bound`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dba3c.actors.episodes import Games
-from dba3c.actors.segment import Rollout, as_transitions, cut, join
+from dba3c.actors import MakeSimulators
+from dba3c.actors.episodes import RunningEpisodes
+from dba3c.actors.segment import Segment, as_transitions, cut, final_values, join, remembered
 from dba3c.config.schema import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.types import Array, Batch, Episode, Policy, Prediction, Step, Timings, VectorEnv
@@ -22,27 +23,38 @@ from dba3c.types import Array, Batch, Episode, Policy, Prediction, Step, Timings
 def lag_bound(config: Config) -> int:
     """Most updates that can pass between the choice of an action and the update that learns from it.
 
-    From the choice to the end of its segment every simulator puts at most 4·n_steps data points before it in line:
+    From the choice to the end of its segment every simulator puts at most 4·n_steps samples before it in line:
     n_steps that were open, n_steps that it may have been behind, n_steps until the segment ends, n_steps that it may
-    get ahead. Before those stand an unfinished batch, one in the player's hand, the queue and the one being learned.
+    get ahead. Before those stand an unfinished batch, one in the actor's hand, the queue and the one being learned.
     """
     ahead = 4 * config.actor.n_steps * config.env.n_sim + config.batch_size - 1
     return -(-ahead // config.batch_size) + config.actor.queue_batches + 2
 
 
+def make(
+    config: Config, simulators: MakeSimulators, policy: Policy, first_simulator: int, _threads: int, timings: Timings
+) -> Async:
+    """Make the actor with its simulators in groups, each of which a thread of its own steps."""
+    size = config.actor.group_size
+    starts = range(first_simulator, first_simulator + config.env.n_sim, size)
+    return Async(config, [simulators(start, size, 1) for start in starts], policy, first_simulator, timings)
+
+
 class Group:
     """Simulators that step together in a thread of their own, and the segment they are in."""
 
-    def __init__(self, config: Config, env: VectorEnv, first_simulator: int) -> None:
+    def __init__(self, config: Config, env: VectorEnv, first_simulator: int, memory_size: int) -> None:
         self.env = env
         self.simulators = first_simulator + np.arange(env.n_sim)  # numbers in the whole job
-        self.rollout = Rollout(config, env)
+        self.segment = Segment(config, env, memory_size)
+        self.memory = np.zeros((env.n_sim, memory_size), np.float32)
         self.actions: queue.SimpleQueue[Array | None] = queue.SimpleQueue()
 
     def restart(self, seeds: Array) -> None:
-        self.rollout.clear()
-        self.games = Games(self.env.n_sim)
+        self.segment.clear()
+        self.running = RunningEpisodes(self.env.n_sim)
         self.episodes: list[Episode] = []
+        self.memory = np.zeros_like(self.memory)
         self.steps = 0
         self.observations = self.env.reset(seeds)
 
@@ -54,21 +66,23 @@ class Group:
         except Exception as error:
             answers.put(error)
 
-    def answered(self, step: Step) -> None:
-        self.rollout.stepped(step)
-        self.episodes += self.games.count(step)
+    def answered(self, step: Step, policy: Policy) -> None:
+        self.segment.stepped(step, final_values(policy, step, self.simulators, self.memory))
+        self.episodes += self.running.count(step)
+        self.memory = remembered(self.memory, step)
         self.observations = step.observations
         self.steps += 1
 
     def predicted(self, prediction: Prediction, version: int) -> Batch | None:
-        """Begin the next step; the segment that these values close, if one was full."""
-        segment = None
-        if self.rollout.full:
-            segment = as_transitions(self.rollout.finish(prediction.values, self.episodes))
+        """Begin the next step; return the segment that it closes, if one was full."""
+        finished = None
+        if self.segment.full:
+            finished = as_transitions(self.segment.finish(self.observations, prediction, self.episodes))
             self.episodes = []
-        self.rollout.predicted(self.observations, prediction, version)
+        self.segment.predicted(self.observations, prediction, version, self.memory)
+        self.memory = prediction.memory
         self.chosen = prediction.actions
-        return segment
+        return finished
 
 
 class Async:
@@ -77,13 +91,18 @@ class Async:
     def __init__(
         self, config: Config, envs: list[VectorEnv], policy: Policy, first_simulator: int, timings: Timings
     ) -> None:
-        self._seed, self._batch_size, self._skew = config.train.seed, config.batch_size, config.actor.n_steps
-        self._policy, self._timings = policy, timings
+        self._seed = config.train.seed
+        self._batch_size = config.batch_size
+        self._skew = config.actor.n_steps
+        self._policy = policy
+        self._timings = timings
         size = config.actor.group_size
-        self._groups = [Group(config, env, first_simulator + i * size) for i, env in enumerate(envs)]
+        self._groups = [
+            Group(config, env, first_simulator + number * size, policy.memory_size) for number, env in enumerate(envs)
+        ]
         self._answers: queue.SimpleQueue[tuple[Group, Step] | Exception] = queue.SimpleQueue()
         self._batches: queue.Queue[Batch | Exception] = queue.Queue(config.actor.queue_batches)
-        self._player: threading.Thread | None = None
+        self._thread: threading.Thread | None = None
         self._playing = threading.Event()
         self._steppers = [threading.Thread(target=g.run, args=(self._answers,), daemon=True) for g in self._groups]
         for thread in self._steppers:
@@ -96,8 +115,8 @@ class Async:
             group.restart(game_seeds(self._seed, GAMES, update, group.simulators))
         self._pool: list[Batch] = []
         self._playing.set()
-        self._player = threading.Thread(target=self._play, daemon=True, name="player")
-        self._player.start()
+        self._thread = threading.Thread(target=self._play, daemon=True, name="actor")
+        self._thread.start()
 
     def __iter__(self) -> Iterator[Batch]:
         return self
@@ -111,7 +130,7 @@ class Async:
         return batch
 
     def _play(self) -> None:
-        """The player thread: predict for those who are ready, send on those who may go, collect answers."""
+        """Run the actor thread: predict for groups that are ready, send on those that may go, collect answers."""
         try:
             ready, held = list(self._groups), list[Group]()
             while self._playing.is_set():
@@ -124,9 +143,14 @@ class Async:
             self._batches.put(error)
 
     def _predict(self, ready: list[Group]) -> None:
-        noise = [action_noise(self._seed, self._start, g.simulators, g.steps) for g in ready]
+        noise = [action_noise(self._seed, self._start, g.simulators, g.steps, self._policy.noise_size) for g in ready]
         version = self._policy.version  # before the weights are read: never claims to be newer than it is
-        prediction = self._policy.act(np.concatenate([g.observations for g in ready]), np.concatenate(noise))
+        prediction = self._policy.act(
+            np.concatenate([g.observations for g in ready]),
+            np.concatenate(noise),
+            np.concatenate([g.simulators for g in ready]),
+            np.concatenate([g.memory for g in ready]),
+        )
         ends = np.cumsum([len(g.simulators) for g in ready])[:-1]
         for group, *parts in zip(ready, *(np.split(array, ends) for array in prediction), strict=True):
             segment = group.predicted(Prediction(*parts), version)
@@ -151,7 +175,7 @@ class Async:
             if isinstance(answer, Exception):
                 raise answer
             group, step = answer
-            group.answered(step)
+            group.answered(step, self._policy)
             ready.append(group)
         return ready
 
@@ -164,11 +188,11 @@ class Async:
             self._batches.put(batch)
 
     def _halt(self) -> None:
-        """Stop the player thread; what it had not delivered is dropped with its games."""
+        """Stop the actor thread; what it had not delivered is dropped with its episodes."""
         self._playing.clear()
-        while self._player is not None and self._player.is_alive():
+        while self._thread is not None and self._thread.is_alive():
             self._drain()  # it may be waiting for a place in the queue
-            self._player.join(0.01)
+            self._thread.join(0.01)
         self._drain()
 
     def _drain(self) -> None:

@@ -9,66 +9,73 @@ import numpy as np
 
 from dba3c.types import Array, Policy, VectorEnv
 
-GROUP = 4  # games that step together; a group leaves when its last game is over, so small groups waste few steps
-STUCK_STEPS = 250  # unchanged pictures (17 s of play) after which a greedy player would repeat itself for ever
+GROUP = 4  # simulators that step together; a group leaves when its last episode ends, so small groups waste few steps
+STUCK_STEPS = 250  # unchanged observations (17 s of play) after which a greedy policy would repeat itself for ever
+
 MakeEnv = Callable[[int], VectorEnv]
-Watch = Callable[[int], None]  # told how many of this rank's games are over
+Watch = Callable[[int], None]  # told how many of this rank's episodes are over
 
 
-class Game(NamedTuple):
-    """One greedy game: its raw score, and the actions that play it again from the same seed."""
+class GreedyEpisode(NamedTuple):
+    """One greedy episode: its raw score, and the actions that play it again from the same seed."""
 
     score: float
-    actions: list[int]
+    actions: list[Array]
 
 
-class GreedyGames:
-    """A few games side by side, each played once from its own seed."""
+class GreedyGroup:
+    """A few episodes side by side."""
 
-    def __init__(self, env: VectorEnv, seeds: Array) -> None:
-        self._env, self._seeds = env, seeds
+    def __init__(self, env: VectorEnv, seeds: Array, memory_size: int) -> None:
+        self._env = env
+        self._seeds = seeds
+        self._memory_size = memory_size
         self._start()
 
     def _start(self) -> None:
+        count = self._env.n_sim
         self.observations = self._env.reset(self._seeds)
-        self.scores = np.zeros(self._env.n_sim)
-        self._actions: list[list[int]] = [[] for _ in range(self._env.n_sim)]
-        self._running = np.ones(self._env.n_sim, bool)
-        self._unchanged = np.zeros(self._env.n_sim, np.int64)
+        self.memory = np.zeros((count, self._memory_size), np.float32)
+        self.scores = np.zeros(count)
+        self._actions: list[list[Array]] = [[] for _ in range(count)]
+        self._running = np.ones(count, bool)
+        self._unchanged = np.zeros(count, np.int64)
 
     @property
     def finished(self) -> int:
         return int(np.sum(~self._running))
 
-    def step(self, actions: Array) -> None:
+    def step(self, actions: Array, memory: Array) -> None:
         step = self._env.step(actions)
-        if step.lost:
+        if step.rebuilt:
             self._start()
             return
-        for game in np.flatnonzero(self._running):
-            self._actions[game].append(int(actions[game]))
+        for number in np.flatnonzero(self._running):
+            self._actions[number].append(actions[number].copy())
         self.scores += step.rewards * self._running
-        same = (step.observations == self.observations).all(axis=(1, 2, 3))
+        same = (step.observations == self.observations).reshape(len(actions), -1).all(axis=1)
         self._unchanged = np.where(same, self._unchanged + 1, 0)
         self._running &= ~step.ended & (self._unchanged < STUCK_STEPS)
+        self.memory = memory
         self.observations = step.observations
 
-    def close(self) -> list[Game]:
+    def close(self) -> list[GreedyEpisode]:
         self._env.close()
-        return [Game(float(score), actions) for score, actions in zip(self.scores, self._actions, strict=True)]
+        return [GreedyEpisode(float(score), played) for score, played in zip(self.scores, self._actions, strict=True)]
 
 
-def play(policy: Policy, make_env: MakeEnv, seeds: Array, watch: Watch) -> list[Game]:
-    """One greedy game per seed; all predictions of a step go through the network together."""
+def play(policy: Policy, make_env: MakeEnv, seeds: Array, watch: Watch) -> list[GreedyEpisode]:
+    """Play one greedy episode per seed; all predictions of a step go through the network together."""
     if not len(seeds):
         return []
     parts = np.array_split(seeds, -(-len(seeds) // GROUP))
-    groups = running = [GreedyGames(make_env(len(part)), part) for part in parts]
+    groups = running = [GreedyGroup(make_env(len(part)), part, policy.memory_size) for part in parts]
     while running:
-        actions = policy.greedy(np.concatenate([group.observations for group in running]))
+        observations = np.concatenate([group.observations for group in running])
+        actions, memory = policy.greedy(observations, np.concatenate([group.memory for group in running]))
         ends = np.cumsum([len(group.scores) for group in running])[:-1]
-        for group, chosen in zip(running, np.split(actions, ends), strict=True):
-            group.step(chosen)
+        for group, *chosen in zip(running, np.split(actions, ends), np.split(memory, ends), strict=True):
+            group.step(*chosen)
         watch(sum(group.finished for group in groups))
         running = [group for group in running if group.finished < len(group.scores)]
-    return [game for group in groups for game in group.close()]
+    return [episode for group in groups for episode in group.close()]

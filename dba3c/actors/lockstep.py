@@ -1,4 +1,4 @@
-"""The lockstep player: n_sim games, one batched prediction per step, an endless iterator of Batch."""
+"""The lockstep actor: one batched prediction per step of all simulators, an endless iterator of Batch."""
 
 from __future__ import annotations
 
@@ -6,26 +6,40 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dba3c.actors.episodes import Games
-from dba3c.actors.segment import Rollout
+from dba3c.actors import MakeSimulators
+from dba3c.actors.episodes import RunningEpisodes
+from dba3c.actors.segment import Segment, final_values, remembered
 from dba3c.config.schema import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.types import Batch, Episode, Policy, Prediction, Timings, VectorEnv
+
+
+def make(
+    config: Config, simulators: MakeSimulators, policy: Policy, first_simulator: int, threads: int, timings: Timings
+) -> Lockstep:
+    """Make the actor with all simulators of a rank in one vector env."""
+    env = simulators(first_simulator, config.env.n_sim, threads)
+    return Lockstep(config, env, policy, first_simulator, timings)
 
 
 class Lockstep:
     """PAAC: all simulators step together, then the rank learns; every action comes from the newest weights."""
 
     def __init__(self, config: Config, env: VectorEnv, policy: Policy, first_simulator: int, timings: Timings) -> None:
-        self._env, self._policy, self._timings = env, policy, timings
+        self._env = env
+        self._policy = policy
+        self._timings = timings
         self._seed = config.train.seed
         self._simulators = first_simulator + np.arange(env.n_sim)  # numbers in the whole job
-        self._rollout = Rollout(config, env)
+        self._segment = Segment(config, env, policy.memory_size)
 
     def restart(self, update: int) -> None:
-        self._start, self._step = update, 0
-        self._rollout.clear()
-        self._games, self._episodes = Games(self._env.n_sim), list[Episode]()
+        self._start = update
+        self._step = 0
+        self._segment.clear()
+        self._running = RunningEpisodes(self._env.n_sim)
+        self._episodes: list[Episode] = []
+        self._memory = np.zeros((self._env.n_sim, self._policy.memory_size), np.float32)
         self._observations = self._env.reset(game_seeds(self._seed, GAMES, update, self._simulators))
 
     def __iter__(self) -> Iterator[Batch | None]:
@@ -33,25 +47,29 @@ class Lockstep:
 
     def __next__(self) -> Batch | None:
         version = self._policy.version
-        while not self._rollout.full:
-            if self._policy.version != version:  # an update passed us by: play on, with its weights, in a new segment
-                self._rollout.clear()
+        while not self._segment.full:
+            if self._policy.version != version:  # an update went ahead without us: use its weights in a new segment
+                self._segment.clear()
                 return None
-            prediction = self._predict()
-            self._rollout.predicted(self._observations, prediction, self._policy.version)
-            with self._timings.measure("env"):
-                step = self._env.step(prediction.actions)
-            self._rollout.stepped(step)
-            self._episodes += self._games.count(step)
-            self._observations = step.observations
-            self._step += 1
+            self._play_one_step()
         episodes, self._episodes = self._episodes, []
-        return self._rollout.finish(self._predict().values, episodes)
+        return self._segment.finish(self._observations, self._predict(), episodes)
+
+    def _play_one_step(self) -> None:
+        prediction = self._predict()
+        self._segment.predicted(self._observations, prediction, self._policy.version, self._memory)
+        with self._timings.measure("env"):
+            step = self._env.step(prediction.actions)
+        self._segment.stepped(step, final_values(self._policy, step, self._simulators, prediction.memory))
+        self._episodes += self._running.count(step)
+        self._memory = remembered(prediction.memory, step)
+        self._observations = step.observations
+        self._step += 1
 
     def _predict(self) -> Prediction:
-        noise = action_noise(self._seed, self._start, self._simulators, self._step)
+        noise = action_noise(self._seed, self._start, self._simulators, self._step, self._policy.noise_size)
         with self._timings.measure("predict"):
-            return self._policy.act(self._observations, noise)
+            return self._policy.act(self._observations, noise, self._simulators, self._memory)
 
     def close(self) -> None:
         self._env.close()

@@ -1,4 +1,4 @@
-"""Segments of play being written: what lockstep and async players share."""
+"""Segments of play while they are being written: what the lockstep and the async actor share."""
 
 from __future__ import annotations
 
@@ -6,51 +6,64 @@ import numpy as np
 
 from dba3c.config.schema import Config
 from dba3c.learning.returns import n_step_returns
-from dba3c.types import Array, Batch, Episode, Prediction, Step, VectorEnv
+from dba3c.types import NOTHING, Array, Batch, Episode, Policy, Prediction, Step, VectorEnv
 
-ARRAYS = tuple(name for name in Batch._fields if name != "episodes")
+BY_TIME = tuple(name for name in Batch._fields if name not in ("memory", "steps", "episodes"))  # [T or T + 1, B, …]
 
 
-class Rollout:
+class Segment:
     """n_steps of B simulators in preallocated time-major buffers; full after as many `predicted` / `stepped` pairs."""
 
-    def __init__(self, config: Config, env: VectorEnv) -> None:
-        self._gamma, self._reward_clip = np.float32(config.algorithm.gamma), np.float32(config.env.reward_clip)
+    def __init__(self, config: Config, env: VectorEnv, memory_size: int) -> None:
+        self._gamma = np.float32(config.algorithm.gamma)
+        self._reward_clip = np.float32(config.env.reward_clip)
         self._n_steps = config.actor.n_steps
-        shape = (self._n_steps, env.n_sim)
-        self._observations = np.zeros((*shape, *env.observation_shape), np.uint8)
-        self._actions = np.zeros(shape, np.int32)
-        self._log_probabilities = np.zeros(shape, np.float32)
-        self._rewards = np.zeros(shape, np.float32)
-        self._discounts = np.zeros(shape, np.float32)
-        self._values = np.zeros((self._n_steps + 1, env.n_sim), np.float32)
-        self._versions = np.zeros(shape, np.int64)
         self._t = 0
+        observation, action = env.observation_space, env.action_space
+        steps = (self._n_steps, env.n_sim)
+        states = (self._n_steps + 1, env.n_sim)
+        self._observations = np.zeros((*states, *observation.shape), observation.dtype)
+        self._actions = np.zeros((*states, *(action.shape or ())), action.dtype)
+        self._log_probabilities = np.zeros(steps, np.float32)
+        self._rewards = np.zeros(steps, np.float32)
+        self._discounts = np.zeros(steps, np.float32)
+        self._ended = np.zeros(steps, bool)
+        self._values = np.zeros(states, np.float32)
+        self._versions = np.zeros(steps, np.int64)
+        self._memory = np.zeros((env.n_sim, memory_size), np.float32)
 
     @property
     def full(self) -> bool:
         return self._t == self._n_steps
 
-    def predicted(self, observations: Array, prediction: Prediction, version: int) -> None:
-        """Begin step t: what was seen, and what was chosen with the weights of update `version`."""
-        self._observations[self._t] = observations
-        self._actions[self._t] = prediction.actions
+    def predicted(self, observations: Array, prediction: Prediction, version: int, memory: Array) -> None:
+        """Begin step t: what was seen and remembered, and what was chosen with the weights of update `version`."""
+        if self._t == 0:
+            self._memory[:] = memory
+        self._write_state(observations, prediction)
         self._log_probabilities[self._t] = prediction.log_probabilities
-        self._values[self._t] = prediction.values
         self._versions[self._t] = version
 
-    def stepped(self, step: Step) -> None:
-        """End step t: what the simulators answered; if they were lost, the segment has no end and starts anew."""
-        if step.lost:
+    def stepped(self, step: Step, bootstraps: Array) -> None:
+        """End step t: what the simulators answered; `bootstraps` are the values of the step's final observations.
+
+        If the simulators were rebuilt, the segment has no end and starts over.
+        """
+        if step.rebuilt:
             self.clear()
             return
-        self._rewards[self._t] = np.clip(step.rewards, -self._reward_clip, self._reward_clip)
-        self._discounts[self._t] = np.where(step.terminal, np.float32(0), self._gamma)
+        rewards = np.clip(step.rewards, -self._reward_clip, self._reward_clip)
+        if len(bootstraps):
+            rewards = rewards.astype(np.float32)
+            rewards[truncated(step)] += self._gamma * bootstraps
+        self._rewards[self._t] = rewards
+        self._discounts[self._t] = np.where(step.terminal | step.ended, np.float32(0), self._gamma)
+        self._ended[self._t] = step.ended
         self._t += 1
 
-    def finish(self, bootstrap: Array, episodes: list[Episode]) -> Batch:
-        """The full segment as a batch of views; the buffers are free again once the batch has been used."""
-        self._values[-1] = bootstrap
+    def finish(self, observations: Array, prediction: Prediction, episodes: list[Episode]) -> Batch:
+        """Close the full segment with the state after it; the batch consists of views, valid until `predicted`."""
+        self._write_state(observations, prediction)
         self._t = 0
         return Batch(
             self._observations,
@@ -58,39 +71,91 @@ class Rollout:
             self._log_probabilities,
             self._rewards,
             self._discounts,
+            self._ended,
             self._values,
             self._versions,
+            self._memory,
+            self._rewards.size,
             episodes,
         )
 
     def clear(self) -> None:
         self._t = 0
 
+    def _write_state(self, observations: Array, prediction: Prediction) -> None:
+        self._observations[self._t] = observations
+        self._actions[self._t] = prediction.actions
+        self._values[self._t] = prediction.values
+
+
+def truncated(step: Step) -> Array:
+    """Say which simulators' episodes were cut off by a time limit."""
+    return np.asarray(step.ended & ~step.terminal)
+
+
+def final_values(policy: Policy, step: Step, simulators: Array, memory: Array) -> Array:
+    """Value the final observations of truncated episodes; most steps have none."""
+    if not len(step.final_observations):
+        return NOTHING
+    who = truncated(step)
+    noise = np.zeros((len(step.final_observations), policy.noise_size), np.float32)
+    return policy.act(step.final_observations, noise, simulators[who], memory[who]).values
+
+
+def remembered(memory: Array, step: Step) -> Array:
+    """Forget what belongs to episodes that are over."""
+    over = step.ended | step.rebuilt
+    return np.where(over[:, np.newaxis], np.float32(0), memory) if memory.shape[1] else memory
+
 
 def as_transitions(segment: Batch) -> Batch:
-    """The same data as T·B segments of one step whose reward is the n-step return: they may be cut anywhere."""
-    returns = n_step_returns(segment.rewards, segment.discounts, segment.values[-1])
+    """Turn a segment into T·B segments of one n-step transition each: they may be cut anywhere.
+
+    A transition's reward is the discounted sum of the rewards up to the segment's end, its discount the product of
+    theirs, and the state after it is the one after the segment.
+    """
+    steps, simulators = segment.rewards.shape
     flat = (1, segment.samples)
+    nothing = np.zeros(simulators, np.float32)
+    discounts = np.cumprod(segment.discounts[::-1], axis=0)[::-1]
+
+    def states(array: Array) -> Array:
+        """[T + 1, B, …] → [2, T·B, …]: each state, and the one after the segment."""
+        last = np.broadcast_to(array[-1], (steps, *array.shape[1:]))
+        return np.stack([array[:-1], last]).reshape(2, segment.samples, *array.shape[2:])
+
     return Batch(
-        observations=segment.observations.reshape(*flat, *segment.observations.shape[2:]).copy(),
-        actions=segment.actions.reshape(flat).copy(),
+        observations=states(segment.observations),
+        actions=states(segment.actions),
         log_probabilities=segment.log_probabilities.reshape(flat).copy(),
-        rewards=returns.reshape(flat),
-        discounts=np.zeros(flat, np.float32),
-        values=np.stack([segment.values[:-1].reshape(-1), np.zeros(segment.samples, np.float32)]),
+        rewards=n_step_returns(segment.rewards, segment.discounts, nothing).reshape(flat),
+        discounts=discounts.reshape(flat).copy(),
+        ended=segment.ended.reshape(flat).copy(),
+        values=states(segment.values),
         versions=segment.versions.reshape(flat).copy(),
+        memory=np.zeros((segment.samples, 0), np.float32),
+        steps=segment.steps,
         episodes=segment.episodes,
     )
 
 
 def join(batches: list[Batch]) -> Batch:
-    """Batches of equal T side by side."""
-    arrays = {name: np.concatenate([getattr(batch, name) for batch in batches], axis=1) for name in ARRAYS}
-    return Batch(**arrays, episodes=[episode for batch in batches for episode in batch.episodes])
+    """Put batches of equal T side by side."""
+    arrays = {name: np.concatenate([getattr(batch, name) for batch in batches], axis=1) for name in BY_TIME}
+    return Batch(
+        **arrays,
+        memory=np.concatenate([batch.memory for batch in batches]),
+        steps=sum(batch.steps for batch in batches),
+        episodes=[episode for batch in batches for episode in batch.episodes],
+    )
 
 
 def cut(batch: Batch, segments: int) -> tuple[Batch, Batch]:
-    """The first `segments` columns, with the episodes, and the rest."""
-    first = {name: getattr(batch, name)[:, :segments] for name in ARRAYS}
-    rest = {name: getattr(batch, name)[:, segments:] for name in ARRAYS}
-    return Batch(**first, episodes=batch.episodes), Batch(**rest, episodes=[])
+    """Split newly played segments into the first ones, with the episodes, and the rest."""
+    first = {name: getattr(batch, name)[:, :segments] for name in BY_TIME}
+    rest = {name: getattr(batch, name)[:, segments:] for name in BY_TIME}
+    steps = first["rewards"].size
+    return (
+        Batch(**first, memory=batch.memory[:segments], steps=steps, episodes=batch.episodes),
+        Batch(**rest, memory=batch.memory[segments:], steps=batch.steps - steps, episodes=[]),
+    )

@@ -8,52 +8,65 @@ from typing import NamedTuple
 
 from dba3c.comm.message import Message
 from dba3c.config.schema import Comm
-from dba3c.types import Gradient, Optimizer, Progress, SupportsBool, Timings, Transport, Update
+from dba3c.types import Clock, Gradient, Optimizer, Stop, Timings, Transport, Update
 
 
-class Parts(NamedTuple):
+class Surroundings(NamedTuple):
     """What a strategy works with."""
 
     transport: Transport
     optimizer: Optimizer
     timings: Timings
-    progress: Progress  # where it goes on
-    total_steps: int
-    applied: Callable[[int], None] = lambda _: None  # told the number of each update once its weights are there
-    everyone: Callable[[int], bool] = lambda _: False  # nobody may be left behind by the update after this one
+    clock: Clock  # at the start
+    follow: Callable[[Update, Clock], None] = lambda _update, _clock: (
+        None
+    )  # told of each update once its weights are there
+    waits_for_all: Callable[[int], bool] = lambda _: False  # whether the update after this one waits for every rank
 
 
 class AllReduce:
     """Waits for every rank's gradient."""
 
-    def __init__(self, _config: Comm, parts: Parts) -> None:
-        self._transport, self._optimizer, self._timings = parts.transport, parts.optimizer, parts.timings
-        self._number, self._steps, self._total_steps = parts.progress.updates, parts.progress.steps, parts.total_steps
-        self._applied = parts.applied
-        self._message = Message(self._transport.rank, self._transport.size)
-        self._ready = time.perf_counter()  # since when this rank computes
+    equal_weights = True
 
-    def update(self, gradient: Gradient | None, stop: SupportsBool) -> list[Update]:
-        assert gradient is not None, "no update passes this rank by"
-        own = self._own_figures(gradient)
+    def __init__(self, _config: Comm, around: Surroundings) -> None:
+        self._transport = around.transport
+        self._optimizer = around.optimizer
+        self._timings = around.timings
+        self._follow = around.follow
+        self._computing_since = time.perf_counter()
+        self.clock = around.clock
+        self.message = Message(self._transport.rank, self._transport.size)
+
+    def update(self, gradient: Gradient | None, stop: Stop) -> list[Update]:
+        assert gradient is not None, "this strategy leaves no rank behind"
+        by_rank = self.figures_of(gradient)
         with self._timings.measure("wait"):
-            self._message.write(gradient, own, bool(stop))
-            self._transport.sum(self._message.vector)
-        update = self._apply()
-        self._ready = time.perf_counter()
+            self.message.write(gradient, by_rank, stop())
+            self.sum()
+        update = self.apply()
+        self.resume_computing()
         return [update]
 
     def close(self) -> None: ...
 
-    def _own_figures(self, gradient: Gradient) -> dict[str, float]:
-        return gradient.own | {"compute_seconds": time.perf_counter() - self._ready}
+    def figures_of(self, gradient: Gradient) -> dict[str, float]:
+        """The figures that are kept apart by rank, of a gradient that was just computed."""
+        return gradient.by_rank | {"compute_seconds": time.perf_counter() - self._computing_since}
 
-    def _apply(self) -> Update:
-        """The update that the summed message describes."""
-        update = self._message.read(self._number + 1)
+    def resume_computing(self) -> None:
+        self._computing_since = time.perf_counter()
+
+    def sum(self) -> None:
+        """Add up the ranks' messages."""
+        self._transport.sum(self.message.vector)
+
+    def apply(self) -> Update:
+        """Do the update that the summed message describes."""
+        update = self.message.read(self.clock.updates + 1)
         if update.applied:
             with self._timings.measure("apply"):
-                self._optimizer.apply(self._message.mean(update.samples), self._steps / self._total_steps)
-        self._number, self._steps = update.number, self._steps + update.steps
-        self._applied(update.number)
+                self._optimizer.apply(self.message.mean(update.samples), self.clock)
+        self.clock = self.clock._replace(updates=update.number, steps=self.clock.steps + update.steps)
+        self._follow(update, self.clock)
         return update

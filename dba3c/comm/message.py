@@ -1,4 +1,4 @@
-"""The one message of an update: everything that ranks tell each other, in one float32 vector that can be added up."""
+"""The one message of an update: everything that ranks say to each other, in one float32 vector that can be added up."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ HEADER = ("samples", "steps")
 
 
 class Message:
-    """[ samples × mean gradient | header | sums | a slot per rank and own figure ]"""
+    """[ samples × mean gradient | header | sums | a slot per rank and figure that is kept apart ]"""
 
     def __init__(self, rank: int, ranks: int) -> None:
-        self._rank, self._ranks = rank, ranks
-        self._parameters, self._sums, self._own = 0, list[str](), list[str]()
+        self._rank = rank
+        self._ranks = ranks
+        self._parameters = 0
+        self._sums: list[str] = []
+        self._by_rank: list[str] = []
         self.vector = np.empty(0, np.float32)
 
-    def write(self, gradient: Gradient, own: dict[str, float], stop: bool) -> None:
-        """This rank's part; a gradient that is not finite stays out of the sum and is counted instead."""
+    def write(self, gradient: Gradient, by_rank: dict[str, float], stop: bool) -> None:
+        """Write this rank's part; a gradient that is not finite stays out of the sum and is counted instead."""
         finite = bool(np.isfinite(np.dot(gradient.mean, gradient.mean)))
-        own = own | {"not_finite": float(not finite), "stop": float(stop)}
-        self._parameters, self._sums, self._own = gradient.mean.size, list(gradient.sums), list(own)
+        by_rank = by_rank | {"not_finite": float(not finite), "stop": float(stop)}
+        self._parameters = gradient.mean.size
+        self._sums = list(gradient.sums)
+        self._by_rank = list(by_rank)
         samples, steps = (gradient.samples, gradient.steps) if finite else (0, 0)
         sums = np.nan_to_num(list(gradient.sums.values()), nan=0.0, posinf=0.0, neginf=0.0)
-        length = gradient.mean.size + len(HEADER) + len(sums) + len(own) * self._ranks
+        length = gradient.mean.size + len(HEADER) + len(sums) + len(by_rank) * self._ranks
         if self.vector.size != length:
             self.vector = np.empty(length, np.float32)
         weighted, tail = np.split(self.vector, [self._parameters])
@@ -32,35 +37,35 @@ class Message:
         tail[:] = 0.0
         tail[: len(HEADER)] = samples, steps
         tail[len(HEADER) : len(HEADER) + len(sums)] = sums
-        self._slots()[:, self._rank] = list(own.values())
+        self._slots()[:, self._rank] = list(by_rank.values())
 
-    def write_nothing(self, own: dict[str, float], stop: bool) -> None:
-        """The part of a rank that has no gradient, after some update in which it had one."""
+    def write_nothing(self, by_rank: dict[str, float], stop: bool) -> None:
+        """Write the part of a rank that has no gradient, after some update in which it had one."""
         self.vector[:] = 0.0
-        own = own | {"stop": float(stop)}
-        self._slots()[:, self._rank] = [own.get(name, 0.0) for name in self._own]
+        by_rank = by_rank | {"stop": float(stop)}
+        self._slots()[:, self._rank] = [by_rank.get(name, 0.0) for name in self._by_rank]
 
     def read(self, number: int) -> Update:
-        """What the summed message says."""
+        """Say what the summed message means."""
         tail = self.vector[self._parameters :]
         samples, steps = (float(x) for x in tail[: len(HEADER)])
         sums = tail[len(HEADER) : len(HEADER) + len(self._sums)]
-        by_rank = dict(zip(self._own, self._slots().copy(), strict=True))
+        by_rank = dict(zip(self._by_rank, self._slots().copy(), strict=True))
         return Update(
             number=number,
             samples=round(samples),
             steps=round(steps),
-            applied=not by_rank["not_finite"].any(),
+            skipped=bool(by_rank["not_finite"].any()),
             stop=bool(by_rank["stop"].any()),
             sums={name: float(value) for name, value in zip(self._sums, sums, strict=True)},
             by_rank=by_rank,
         )
 
     def mean(self, samples: int) -> Array:
-        """The gradient of the mean loss over all ranks' samples, of the summed message."""
+        """Take the gradient of the mean loss over all ranks' samples from the summed message."""
         return self.vector[: self._parameters] / np.float32(max(samples, 1))
 
     def _slots(self) -> Array:
-        """The end of the message as [own figures, ranks]."""
-        figures = len(self._own)
+        """View the end of the message as [figures, ranks]."""
+        figures = len(self._by_rank)
         return self.vector[self.vector.size - figures * self._ranks :].reshape(figures, self._ranks)

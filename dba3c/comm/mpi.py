@@ -5,82 +5,80 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from mpi4py import MPI
 
 from dba3c.types import Array
 
-LOST = (MPI.ERR_PROC_FAILED, MPI.ERR_PROC_FAILED_PENDING, MPI.ERR_REVOKED)
+T = TypeVar("T")
 
+FAILURES = (MPI.ERR_PROC_FAILED, MPI.ERR_PROC_FAILED_PENDING, MPI.ERR_REVOKED)
 FAULT_TOLERANT = "OMPI_MCA_mpi_ft_enable"  # set by mpirun --with-ft ulfm
 
 
-class RanksLostError(Exception):
-    """Ranks died, under a launcher that lets the others live."""
+class RanksFailedError(Exception):
+    """Ranks have failed, under a launcher that lets the others survive."""
 
 
 @contextmanager
-def naming_the_dead() -> Iterator[None]:
-    """RanksLostError for what MPI reports when a rank has died, or when another rank has noticed that."""
+def mapping_failures() -> Iterator[None]:
+    """Raise RanksFailedError for what MPI reports when a rank has failed, or when another rank has noticed that."""
     try:
         yield
     except MPI.Exception as error:
-        if can_lose_ranks() and error.Get_error_class() in LOST:
-            raise RanksLostError(str(error)) from error
+        if survives_failures() and error.Get_error_class() in FAILURES:
+            raise RanksFailedError(str(error)) from error
         raise
 
 
 class MpiTransport:
-    def __init__(self, comm: Any) -> None:
+    def __init__(self, comm: MPI.Intracomm) -> None:
         self.comm = comm
-        self.rank: int = comm.rank
-        self.size: int = comm.size
-        self._on_the_way: list[Any] = []  # notes
-        self._twins: list[Any] = []
+        self.rank = comm.rank
+        self.size = comm.size
+        self._sending: list[MPI.Request] = []
+        self._duplicates: list[MPI.Intracomm] = []
 
     def sum(self, array: Array) -> None:
-        with naming_the_dead():
+        with mapping_failures():
             self.comm.Allreduce(MPI.IN_PLACE, array, MPI.SUM)
 
-    def broadcast(self, value: Any, root: int = 0) -> Any:
-        with naming_the_dead():
-            return self.comm.bcast(value, root)
+    def broadcast(self, value: T, root: int = 0) -> T:
+        with mapping_failures():
+            received: T = self.comm.bcast(value, root)
+            return received
 
-    def gather(self, value: Any) -> list[Any]:
-        with naming_the_dead():
-            return self.comm.allgather(value)  # type: ignore[no-any-return]
+    def gather(self, value: T) -> list[T]:
+        with mapping_failures():
+            return self.comm.allgather(value)
 
-    def post(self, rank: int, note: Any, tag: int = 0) -> None:
-        """Send a note and do not wait for its arrival."""
-        with naming_the_dead():
-            self._on_the_way = [request for request in self._on_the_way if not request.Test()]
-            self._on_the_way.append(self.comm.isend(note, rank, tag))
+    def send(self, rank: int, note: object, tag: int = 0) -> None:
+        with mapping_failures():
+            self._sending = [request for request in self._sending if not request.Test()]
+            self._sending.append(self.comm.isend(note, rank, tag))
 
-    def pick(self, tag: int = 0) -> tuple[int, Any] | None:
-        """The next note that has arrived, and who sent it."""
+    def receive(self, tag: int = 0) -> tuple[int, Any] | None:
         status = MPI.Status()
-        with naming_the_dead():
+        with mapping_failures():
             if not self.comm.iprobe(tag=tag, status=status):
                 return None
             return status.Get_source(), self.comm.recv(source=status.Get_source(), tag=tag)
 
-    def twin(self) -> Self:
-        """A transport of the same ranks whose messages do not meet this one's: for another thread."""
-        self._twins.append(self.comm.Dup())
-        return type(self)(self._twins[-1])
+    def duplicate(self) -> Self:
+        self._duplicates.append(self.comm.Dup())
+        return type(self)(self._duplicates[-1])
 
-    def survivors(self) -> Self:
-        """A transport of the ranks that are still alive, in their old order; all of them must ask for it."""
-        for comm in (self.comm, *self._twins):
-            comm.Revoke()  # wakes up those who still wait for a message of the dead
-        return type(self)(self.comm.Shrink())
+    def shrink(self) -> Self:
+        for comm in (self.comm, *self._duplicates):
+            comm.Revoke()  # wakes up ranks that still wait for a message of a failed one
+        return type(self)(MPI.Intracomm(self.comm.Shrink()))
 
 
 def can_use_threads() -> bool:
     return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE)
 
 
-def can_lose_ranks() -> bool:
-    """The launcher lets a job live on when one of its ranks dies (mpirun --with-ft ulfm)."""
+def survives_failures() -> bool:
+    """Whether the launcher lets a job continue when one of its ranks fails (mpirun --with-ft ulfm)."""
     return os.environ.get(FAULT_TOLERANT, "").lower() in ("1", "true")

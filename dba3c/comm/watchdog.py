@@ -1,7 +1,7 @@
-"""A thread on each rank that listens whether the others are still there, whatever their main threads do.
+"""A thread on each rank that checks whether the others are still alive, whatever their main threads do.
 
-Every rank tells rank 0 now and then that it lives, and where it is; rank 0 tells every rank. Whoever hears nothing
-for too long names the silent one and ends the job: nobody waits for ever in an all-reduce that cannot come to its end.
+Every rank sends rank 0 a heartbeat, which says where it is, and rank 0 sends one to every rank. A rank that receives
+none for too long names the silent one and ends the job: no rank waits for ever in an all-reduce that cannot complete.
 """
 
 from __future__ import annotations
@@ -10,67 +10,82 @@ import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from dba3c.comm.mpi import RanksLostError
-from dba3c.types import Communicator, Gradient, SupportsBool, Update
+from dba3c.comm.mpi import RanksFailedError, can_use_threads
+from dba3c.types import Gradient, Say, Stop, Strategy, Transport, Update
 
 BEATS_PER_LIMIT = 30
-WORTH_TELLING = 3.0  # seconds of silence of a rank that came back
+WORTH_REPORTING = 3.0  # seconds of silence of a rank that came back
 PATIENCE = 10.0  # times the median update that an update may take
 
-COMPUTING, ARRIVED, ELSEWHERE = "computing", "arrived", "elsewhere"
+COMPUTING, ARRIVED, BUSY = "computing", "arrived", "busy"
 
 
 class Beat(NamedTuple):
     """What a rank says about itself."""
 
     update: int  # the last one that it has finished
-    doing: str  # COMPUTING its part of the next one, ARRIVED with it, or ELSEWHERE, as in an evaluation
+    doing: str  # COMPUTING its part of the next one, ARRIVED with it, or BUSY with something long, as an evaluation
 
 
-class Heard(NamedTuple):
+class LastBeat(NamedTuple):
     beat: Beat
     when: float  # time.monotonic()
 
 
+class NullWatchdog:
+    """Watches nothing."""
+
+    def arrived(self) -> None: ...
+    def finished(self, update: int) -> None: ...
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        yield
+
+    def close(self) -> None: ...
+
+
 class Watchdog:
     def __init__(
-        self,
-        notes: Any,  # a transport of its own
-        hosts: list[str],
-        seconds: float,
-        lost: Callable[[str], None],
-        say: Callable[[str], None],
+        self, transport: Transport, hosts: list[str], silence_seconds: float, on_failure: Say, say: Say
     ) -> None:
-        """`lost` is told, once, who is missing and since when; it ends the job. `say` gets what is only interesting."""
-        self._notes, self._hosts, self._seconds, self._lost, self._say = notes, hosts, seconds, lost, say
-        self._period = seconds / BEATS_PER_LIMIT
-        self._me = Beat(0, ELSEWHERE)
-        self._went_on, self._durations = time.monotonic(), deque[float](maxlen=100)  # of updates
-        others = range(1, len(hosts)) if notes.rank == 0 else range(1)
-        self._heard = {rank: Heard(self._me, time.monotonic()) for rank in others}
+        """`transport` is the watchdog's own. `on_failure` is told, once, who failed and how; it must end the job."""
+        self._transport = transport
+        self._hosts = hosts
+        self._limit = silence_seconds
+        self._on_failure = on_failure
+        self._say = say
+        self._period = silence_seconds / BEATS_PER_LIMIT
+        self._own = Beat(0, BUSY)
+        self._resumed = time.monotonic()
+        self._durations: deque[float] = deque(maxlen=100)  # of updates
+        others = range(1, len(hosts)) if transport.rank == 0 else range(1)
+        self._last = {rank: LastBeat(self._own, time.monotonic()) for rank in others}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="watchdog")
         self._thread.start()
 
     def arrived(self) -> None:
-        self._me = self._me._replace(doing=ARRIVED)
+        self._own = self._own._replace(doing=ARRIVED)
 
     def finished(self, update: int) -> None:
         now = time.monotonic()
-        if self._me.update == update - 1:
-            self._durations.append(now - self._went_on)
-        self._me, self._went_on = Beat(update, COMPUTING), now
+        if self._own.update == update - 1:
+            self._durations.append(now - self._resumed)
+        self._own = Beat(update, COMPUTING)
+        self._resumed = now
 
     @contextmanager
-    def elsewhere(self) -> Iterator[None]:
-        """This rank does something that may take long."""
-        before, self._me = self._me, self._me._replace(doing=ELSEWHERE)
+    def busy(self) -> Iterator[None]:
+        """Declare that this rank does something that may take long."""
+        before, self._own = self._own, self._own._replace(doing=BUSY)
         yield
-        self._me, self._went_on = before, time.monotonic()
+        self._own = before
+        self._resumed = time.monotonic()
 
     def close(self) -> None:
         self._closing.set()
@@ -81,77 +96,80 @@ class Watchdog:
         try:
             looked = time.monotonic()
             while not self._closing.wait(self._period):
-                self._beat()
-                self._listen()
+                self._send_beats()
+                self._receive_beats()
                 before, looked = looked, time.monotonic()
-                if looked - before > WORTH_TELLING + self._period:
-                    self._forgive()
-                missing = self._missing()
-                if missing is not None:
-                    self._lost(missing)
+                if looked - before > WORTH_REPORTING + self._period:
+                    self._restart_clocks()
+                failure = self._failure()
+                if failure is not None:
+                    self._on_failure(failure)
                     return
-        except RanksLostError:
-            pass  # the main thread will meet the same and knows what to do
+        except RanksFailedError:
+            pass  # the main thread will meet the same error and handles it
 
-    def _forgive(self) -> None:
-        """This rank itself was away, stopped by a signal, say: what it did not hear is nobody's fault."""
+    def _restart_clocks(self) -> None:
+        """Excuse the others: this rank itself was away, stopped by a signal, say."""
         now = time.monotonic()
-        self._heard = {rank: heard._replace(when=now) for rank, heard in self._heard.items()}
-        self._went_on = now
+        self._last = {rank: last._replace(when=now) for rank, last in self._last.items()}
+        self._resumed = now
 
-    def _beat(self) -> None:
-        for rank in self._heard:
-            self._notes.post(rank, self._me)
+    def _send_beats(self) -> None:
+        for rank in self._last:
+            self._transport.send(rank, self._own)
 
-    def _listen(self) -> None:
+    def _receive_beats(self) -> None:
         now = time.monotonic()
-        while (note := self._notes.pick()) is not None:
+        while (note := self._transport.receive()) is not None:
             rank, beat = note
-            last, silence = self._heard[rank].beat, now - self._heard[rank].when
-            if silence > max(WORTH_TELLING, 2 * self._period) and last.doing != ELSEWHERE:
+            last = self._last[rank]
+            silence = now - last.when
+            if silence > max(WORTH_REPORTING, 2 * self._period) and last.beat.doing != BUSY:
                 self._say(f"{self._name(rank)} was silent for {silence:.1f} s")
-            self._heard[rank] = Heard(Beat(*beat), now)
+            self._last[rank] = LastBeat(Beat(*beat), now)
 
     def _name(self, rank: int) -> str:
         return f"rank {rank} on {self._hosts[rank]}"
 
-    def _missing(self) -> str | None:
-        """Who is missing, if anybody is."""
+    def _failure(self) -> str | None:
+        """Name the rank that has failed, if one has."""
         now = time.monotonic()
-        # All but the first would say the same of rank 0; they wait for the word of rank 1.
-        limit = self._seconds + self._period * min(max(self._notes.rank - 1, 0), BEATS_PER_LIMIT / 2)
-        for rank, heard in self._heard.items():
-            if now - heard.when > limit:
+        # All but rank 1 would say the same of rank 0; they leave the message to it.
+        limit = self._limit + self._period * min(max(self._transport.rank - 1, 0), BEATS_PER_LIMIT / 2)
+        for rank, last in self._last.items():
+            if now - last.when > limit:
                 return (
-                    f"{self._name(rank)} is dead, stopped or cut off: nothing was heard of it for"
-                    f" {now - heard.when:.0f} s; by its last word it had finished update {heard.beat.update:,}"
+                    f"{self._name(rank)} is dead, stopped or cut off: no sign of life for {now - last.when:.0f} s;"
+                    f" its last reported update is {last.beat.update:,}"
                 )
-        return self._stuck(now) if self._notes.rank == 0 else None
+        return self._stuck(now) if self._transport.rank == 0 else None
 
     def _stuck(self, now: float) -> str | None:
-        """On rank 0: who keeps everybody waiting for longer than an update can take."""
-        beats = {0: self._me} | {rank: heard.beat for rank, heard in self._heard.items()}
-        if ELSEWHERE in {beat.doing for beat in beats.values()}:
-            self._went_on = now
+        """On rank 0: name the ranks that keep the others waiting for longer than an update can take."""
+        beats = {0: self._own} | {rank: last.beat for rank, last in self._last.items()}
+        if BUSY in {beat.doing for beat in beats.values()}:
+            self._resumed = now
             return None
-        if any(now - heard.when > 3 * self._period for heard in self._heard.values()):
+        if any(now - last.when > 3 * self._period for last in self._last.values()):
             return None  # if that rank stays silent, it will be named for that
         usual = statistics.median(self._durations) if self._durations else 0.0
-        waited = now - self._went_on
-        if waited < max(self._seconds, PATIENCE * usual):
+        waited = now - self._resumed
+        if waited < max(self._limit, PATIENCE * usual):
             return None
-        late = [rank for rank, beat in beats.items() if beat.doing == COMPUTING and beat.update <= self._me.update]
+        late = [rank for rank, beat in beats.items() if beat.doing == COMPUTING and beat.update <= self._own.update]
         who = ", ".join(map(self._name, late)) or "the network"
-        return f"{who} does not get on with update {self._me.update + 1:,}: everybody has waited for {waited:.0f} s"
+        return f"{who} is stuck in update {self._own.update + 1:,}: the other ranks have waited for {waited:.0f} s"
 
 
 class Watched:
-    """A communicator under the eyes of a watchdog."""
+    """A strategy that reports to a watchdog."""
 
-    def __init__(self, inner: Communicator, watchdog: Watchdog) -> None:
-        self._inner, self._watchdog = inner, watchdog
+    def __init__(self, inner: Strategy, watchdog: Watchdog | NullWatchdog) -> None:
+        self.equal_weights = inner.equal_weights
+        self._inner = inner
+        self._watchdog = watchdog
 
-    def update(self, gradient: Gradient | None, stop: SupportsBool) -> list[Update]:
+    def update(self, gradient: Gradient | None, stop: Stop) -> list[Update]:
         self._watchdog.arrived()
         updates = self._inner.update(gradient, stop)
         self._watchdog.finished(updates[-1].number)
@@ -159,3 +177,15 @@ class Watched:
 
     def close(self) -> None:
         self._inner.close()
+
+
+def make_watchdog(
+    transport: Transport, hosts: list[str], silence_seconds: float, on_failure: Say, say: Say
+) -> Watchdog | NullWatchdog:
+    """Start a watchdog where there are ranks to watch and a thread may do it."""
+    if len(hosts) == 1:
+        return NullWatchdog()
+    if not can_use_threads():
+        say("no watchdog: this MPI library does not allow calls from several threads (MPI_THREAD_MULTIPLE)")
+        return NullWatchdog()
+    return Watchdog(transport.duplicate(), hosts, silence_seconds, on_failure, say)

@@ -1,4 +1,4 @@
-"""That all ranks have the same weights."""
+"""A check that all ranks hold the same weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from dba3c.types import Array, Transport
 
 
-class DisagreementError(Exception):
+class WeightsDifferError(Exception):
     """The ranks' weights differ; the message says whose."""
 
 
@@ -20,11 +20,11 @@ def weight_hash(vector: Array) -> str:
 
 
 def check_weights(weights: Array, transport: Transport, update: int) -> None:
-    """Stop the job if the ranks' weights differ, naming those that differ from the majority."""
+    """Raise WeightsDifferError if the ranks' weights differ, naming the ranks that differ from the majority."""
     hashes = transport.gather(weight_hash(weights))
-    common = Counter(hashes).most_common(1)[0][0]
-    strangers = [rank for rank, value in enumerate(hashes) if value != common]
-    if strangers:
-        raise DisagreementError(
-            f"after update {update} the weights of ranks {strangers} differ from the others': {hashes}"
+    majority = Counter(hashes).most_common(1)[0][0]
+    different = [rank for rank, value in enumerate(hashes) if value != majority]
+    if different:
+        raise WeightsDifferError(
+            f"after update {update} the weights of ranks {different} differ from the others': {hashes}"
         )

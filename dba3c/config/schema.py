@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from dba3c.config import names
 from dba3c.config.schedules import Schedule
 
 
@@ -29,13 +31,18 @@ Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
 Score = Annotated[float, Field(allow_inf_nan=False), Number]
 
 
+def named(key: str) -> AfterValidator:
+    """Accept the names that the registry has for this key."""
+    return AfterValidator(partial(names.check, key))
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Env(Section):
     game: Annotated[str, Field(min_length=1)]
-    profile: Literal["paper", "deepmind"]
+    profile: Annotated[str, named("env.profile")]
     n_sim: Count
     life_loss_terminal: bool
     fire_reset: bool
@@ -46,20 +53,20 @@ class Env(Section):
 
 
 class Model(Section):
-    torso: Literal["ba3c", "ba3c_linear", "nips", "nature"]
+    torso: Annotated[str, named("model.torso")]
     hidden: Count
     standardise: bool
 
 
 class Actor(Section):
-    kind: Literal["async", "lockstep"]
+    kind: Annotated[str, named("actor.kind")]
     n_steps: Count
     group_size: Count
     queue_batches: Count
 
 
 class Algorithm(Section):
-    name: Literal["a3c", "ppo"]
+    name: Annotated[str, named("algorithm.name")]
     gamma: Annotated[float, Field(ge=0, le=1), Number]
     entropy: Weight
     entropy_schedule: Schedule
@@ -73,7 +80,7 @@ class Algorithm(Section):
 
 
 class Optimizer(Section):
-    name: Literal["adam", "rmsprop", "sgd"]
+    name: Annotated[str, named("optimizer.name")]
     learning_rate: Positive
     schedule: Schedule
     beta1: Fraction
@@ -84,9 +91,9 @@ class Optimizer(Section):
 
 
 class Comm(Section):
-    strategy: Literal["allreduce", "backup"]
+    strategy: Annotated[str, named("comm.strategy")]
     n_backup: CountOrNever
-    transport: Literal["mpi", "horovod"]
+    transport: Annotated[str, named("comm.transport")]
     check_every_updates: CountOrNever
     silence_seconds: Positive
     on_failure: Literal["abort", "shrink"]
@@ -143,14 +150,9 @@ class Config(Section):
 
     @property
     def batch_size(self) -> int:
-        """Data points per rank and update."""
+        """Samples per rank and update."""
         size = self.train.batch_size
         return self.env.n_sim * self.actor.n_steps if size == "auto" else size
-
-    @property
-    def frames_per_step(self) -> int:
-        """Emulator frames of one decision; the paper profile's random skip of 2-4 has this mean."""
-        return 3 if self.env.profile == "paper" else 4
 
     @property
     def target_score(self) -> float | None:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from dba3c.config import names
 from dba3c.config.schema import Env
 from dba3c.envs.atari_names import rom_checksum
-from dba3c.envs.deepmind import DeepMindEnv
-from dba3c.envs.paper import PaperEnv
-from dba3c.types import VectorEnv
-
-PROFILES: dict[str, Callable[[Env, int, int, int | None], VectorEnv]] = {"deepmind": DeepMindEnv, "paper": PaperEnv}
+from dba3c.types import Spaces, VectorEnv
 
 
 def make(config: Env, n_sim: int, threads: int, max_frames: int | None = None) -> VectorEnv:
-    """n_sim simulators of the configured game; `max_frames` overrides the length limit."""
-    return PROFILES[config.profile](config, n_sim, threads, max_frames)
+    """Make n_sim simulators of the configured game; `max_frames` overrides the length limit."""
+    env: VectorEnv = names.find("env.profile", config.profile)(config, n_sim, threads, max_frames)
+    return env
+
+
+def spaces(config: Env) -> Spaces:
+    """Say what one simulator shows and takes."""
+    env = make(config, 1, threads=1)
+    found = Spaces(env.observation_space, env.action_space)
+    env.close()
+    return found
+
+
+def frames_per_step(config: Env) -> int:
+    """Emulator frames of one decision."""
+    frames: int = names.find("env.profile", config.profile).frames_per_step
+    return frames
 
 
 def fingerprint(config: Env) -> dict[str, str]:

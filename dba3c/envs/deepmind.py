@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from ale_py.vector_env import AtariVectorEnv
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode
 
 from dba3c.config.schema import Env
@@ -15,6 +16,8 @@ HISTORY = 4  # frames per observation [DQN]
 
 class DeepMindEnv:
     """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops, no sticky actions."""
+
+    frames_per_step = 4
 
     def __init__(self, config: Env, n_sim: int, threads: int, max_frames: int | None) -> None:
         self._env = AtariVectorEnv(
@@ -30,8 +33,8 @@ class DeepMindEnv:
             use_fire_reset=config.fire_reset,
         )
         self.n_sim = n_sim
-        self.n_actions = len(self._env.ale.get_action_set())
-        self.observation_shape = (HISTORY, SIZE, SIZE)
+        self.observation_space = Box(0, 255, (HISTORY, SIZE, SIZE), np.uint8)
+        self.action_space = Discrete(len(self._env.ale.get_action_set()), dtype=np.int32)
         self._life_loss_terminal = config.life_loss_terminal
         self._lives = np.zeros(n_sim, np.int32)
 

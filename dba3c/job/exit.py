@@ -8,11 +8,13 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from dba3c.config.messages import ConfigError
 
 if TYPE_CHECKING:
+    from mpi4py import MPI
+
     from dba3c.job.world import World
 
 T = TypeVar("T")
@@ -55,13 +57,13 @@ def fail(world: World, error: BaseException | None) -> None:
         abort(world.comm, EXIT_ERROR)
 
 
-def abort(comm: Any, code: int) -> None:
+def abort(comm: MPI.Intracomm, code: int) -> None:
     """End all ranks; this one in any case, even if MPI cannot reach the others and never comes back."""
     signal.alarm(ABORT_SECONDS)  # the kernel ends us: no thread of ours could, as mpi4py holds the interpreter
     comm.Abort(code)
 
 
-def leave(comm: Any, code: int) -> NoReturn:
+def leave(comm: MPI.Intracomm, code: int) -> NoReturn:
     """End without MPI_Finalize, which across hosts waits for ranks that have died; all survivors must come here."""
     comm.Barrier()  # whatever was sent has arrived
     sys.stdout.flush()

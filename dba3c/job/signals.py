@@ -12,7 +12,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
 class StopSignal:
-    """True once this rank was asked to stop; a second signal, a second later or more, leaves at once.
+    """Notes that this rank was asked to stop; a second signal, a second later or more, leaves at once.
 
     `at_once` is called from a thread of its own as soon as a signal arrives, even while the main thread is inside a
     library: mpirun kills its ranks a quarter of a second after it passed on Ctrl-C.
@@ -39,5 +39,5 @@ class StopSignal:
             pass
         at_once()
 
-    def __bool__(self) -> bool:
+    def requested(self) -> bool:
         return self._received is not None

@@ -9,11 +9,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dba3c.job import cores
 from dba3c.job.cores import Place
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_ERROR, fail
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # what launchers tell their tasks
 TASK_NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
@@ -26,7 +29,7 @@ SINGLETONS = (
 class World(NamedTuple):
     """This rank's place in the job."""
 
-    comm: Any  # mpi4py communicator
+    comm: MPI.Intracomm
     rank: int
     size: int
     host: str
@@ -57,7 +60,7 @@ def start() -> World:
         )
     comm = MPI.COMM_WORLD
     refuse_singletons(comm.size)
-    unname_shared_memory(comm.Split_type(MPI.COMM_TYPE_SHARED))
+    unname_shared_memory(MPI.Intracomm(comm.Split_type(MPI.COMM_TYPE_SHARED)))
     host = socket.gethostname()
     places = comm.allgather(cores.place(host))
     threads = cores.threads_for(cores.core_shares(places)[comm.rank])
@@ -79,7 +82,7 @@ def refuse_singletons(size: int) -> None:
             raise SystemExit(EXIT_BAD_INPUT)
 
 
-def unname_shared_memory(host: Any) -> None:
+def unname_shared_memory(host: MPI.Intracomm) -> None:
     """Take away the names of the memory that MPI shares among the ranks of a host.
 
     Once every rank has it mapped nobody needs them, and without names it is freed when the ranks end, even by SIGKILL.

@@ -1,4 +1,4 @@
-"""Advantage actor-critic: sampled or greedy actions; policy, value and entropy terms."""
+"""Advantage actor-critic: policy, value and entropy terms."""
 
 from __future__ import annotations
 
@@ -6,53 +6,66 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from dba3c.config.schedules import share
 from dba3c.config.schema import Algorithm
+from dba3c.learning.exploration import EntropyBonus, no_exploration
 from dba3c.learning.returns import n_step_returns
-from dba3c.types import Array, Batch
-
-TINY = 1e-6  # inside every logarithm [code of the paper]
+from dba3c.networks.distributions import Softmax
+from dba3c.types import Array, Batch, Clock, Columns, Evaluate, Head, Outputs, Spaces, Update
 
 
 class A3C:
-    vectors = 1  # inputs of the loss besides the network's outputs and the actions: the returns
+    """Learns once from each batch; every return is bootstrapped at the end of its segment."""
 
-    def __init__(self, config: Algorithm) -> None:
+    def __init__(self, config: Algorithm, spaces: Spaces) -> None:
+        self.heads = actor_critic_heads(spaces)
+        self.noise_size = Softmax.noise_size
         self._value_weight = config.value
-        self._entropy, self._entropy_schedule = config.entropy, config.entropy_schedule
-        self._entropy_weight = tf.Variable(config.entropy, trainable=False)  # the compiled loss reads it anew
+        self._bonus = EntropyBonus(config.entropy, config.entropy_schedule)
 
-    def anneal(self, progress: float) -> None:
-        """What follows is learned when `progress` (0 to 1) of the training is done."""
-        self._entropy_weight.assign(self._entropy * share(self._entropy_schedule, progress))
+    def exploration(self, simulators: Array, _clock: Clock) -> Array:
+        return no_exploration(simulators)
 
-    def act(self, logits: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The action whose part of the cumulated policy holds the noise in [0, 1), and its log-probability."""
-        policy = tf.nn.softmax(logits)  # [B, A]
-        cumulated = tf.cumsum(policy, axis=1)  # its last column is 1 up to rounding
-        passed = tf.cast(cumulated <= noise[:, tf.newaxis] * cumulated[:, -1:], tf.int32)
-        actions = tf.minimum(tf.reduce_sum(passed, axis=1), logits.shape[1] - 1)  # [B]
-        return actions, tf.math.log(tf.gather(policy, actions, batch_dims=1) + TINY)  # [B], [B]
+    def act(
+        self, outputs: Outputs, noise: tf.Tensor, _exploration: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        return *Softmax.of(outputs).sample(noise), values_of(outputs)
 
-    def targets(self, batch: Batch, _advantage_scale: float) -> tuple[Array, ...]:
-        """What the loss needs besides the network's outputs: actions and returns, [T, B] each."""
-        return batch.actions, n_step_returns(batch.rewards, batch.discounts, batch.values[-1])
+    def greedy(self, outputs: Outputs) -> tf.Tensor:
+        return Softmax.of(outputs).mode()
 
-    def parts(self, _steps: int, _seed: int, _update: int) -> Iterator[Array | slice]:
-        """Time steps that are learned from together, in turn: here all of them, once."""
+    def columns(self, batch: Batch, clock: Clock, _evaluate: Evaluate) -> Columns:
+        """Give the actions and their n-step returns; what follows is learned with the entropy bonus of this moment."""
+        self._bonus.follow(clock)
+        returns = n_step_returns(batch.rewards, batch.discounts, batch.values[-1])
+        return {"actions": batch.actions[:-1], "returns": returns}
+
+    def minibatches(self, _steps: int, _seed: int, _update: int) -> Iterator[Array | slice]:
+        """Take all time steps together, once."""
         yield slice(None)
 
     def loss(
-        self, logits: tf.Tensor, values: tf.Tensor, actions: tf.Tensor, *targets: tf.Tensor
+        self, outputs: Outputs, *, actions: tf.Tensor, returns: tf.Tensor
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Mean over the batch of  −log π(a)·(R − V) + c_v·(R − V)² − c_e·H(π)  with log x = ln(x + 1e-6)."""
-        (returns,) = targets
-        policy = tf.nn.softmax(logits)  # [B, A]
-        log_policy = tf.math.log(policy + TINY)
-        advantages = returns - values  # [B]
-        chosen = tf.gather(log_policy, actions, batch_dims=1)
-        policy_loss = -tf.reduce_mean(chosen * tf.stop_gradient(advantages))
+        policy = Softmax.of(outputs)
+        advantages = returns - values_of(outputs)  # [B]
+        policy_loss = -tf.reduce_mean(policy.log_probabilities(actions) * tf.stop_gradient(advantages))
         value_loss = self._value_weight * tf.reduce_mean(tf.square(advantages))
-        entropy = -tf.reduce_mean(tf.reduce_sum(policy * log_policy, axis=1))
-        loss = policy_loss + value_loss - self._entropy_weight * entropy
+        entropy = tf.reduce_mean(policy.entropies())
+        loss = policy_loss + value_loss - self._bonus.weight * entropy
         return loss, {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
+
+    def follow(self, update: Update, clock: Clock, weights: tf.Variable) -> None: ...
+
+    def state(self) -> dict[str, Array]:
+        return {}
+
+    def restore(self, state: dict[str, Array]) -> None: ...
+
+
+def actor_critic_heads(spaces: Spaces) -> dict[str, Head]:
+    return Softmax.heads(spaces) | {"value": Head(1)}
+
+
+def values_of(outputs: Outputs) -> tf.Tensor:
+    return tf.squeeze(outputs["value"], 1)  # [B]

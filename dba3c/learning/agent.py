@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
-from dba3c.learning.a3c import A3C
+from dba3c.learning.clipping import Clip
 from dba3c.networks import Network
 from dba3c.networks.compiled import compiled
-from dba3c.types import Array, Batch, Episode, Gradient, Prediction
+from dba3c.types import Algorithm, Array, Batch, Clock, Columns, Gradient, Prediction, Spaces, Update
 
 
 class Agent:
@@ -19,73 +20,95 @@ class Agent:
     The vector is read once per call, so a call sees the weights of one update even while another thread assigns new.
     """
 
+    memory_size = 0  # the networks so far remember nothing
+
     def __init__(
-        self,
-        network: Network,
-        algorithm: A3C,
-        observation_shape: tuple[int, int, int],
-        tensor_clip: float | None,
-        seed: int,
+        self, network: Network, algorithm: Algorithm, spaces: Spaces, clip: Clip, seed: int, total_steps: int
     ) -> None:
-        self.version, self._seed = 0, seed
-        self.layout, self.multiply_adds = network.layout, network.multiply_adds
+        self.algorithm = algorithm
+        self.clock = Clock(0, 0, total_steps)
+        self.layout = network.layout
+        self.multiply_adds = network.multiply_adds
+        self.noise_size = algorithm.noise_size
         self.weights = tf.Variable(network.initial, name="weights")
-        self._network, self._algorithm, self._tensor_clip = network, algorithm, tensor_clip
-        observations = tf.TensorSpec((None, *observation_shape), tf.uint8)
-        vector, indices = tf.TensorSpec((None,), tf.float32), tf.TensorSpec((None,), tf.int32)
-        self._act = compiled(self._act_graph, observations, vector)
-        self._greedy = compiled(self._greedy_graph, observations)
-        self._gradient = compiled(self._gradient_graph, observations, indices, *[vector] * algorithm.vectors)
+        self._forward = network.forward
+        self._clip = clip
+        self._seed = seed
+        self._observation = tf.TensorSpec((None, *spaces.observation.shape), spaces.observation.dtype)
+        numbers = tf.TensorSpec((None, None), tf.float32)
+        self._act = compiled(self._act_graph, self._observation, numbers, numbers)
+        self._greedy = compiled(self._greedy_graph, self._observation)
+        self._outputs = compiled(self._forward, tf.TensorSpec(self.weights.shape, tf.float32), self._observation)
+        self._gradient: Callable[..., tuple[tf.Tensor, dict[str, tf.Tensor]]] | None = None
 
-    def act(self, observations: Array, noise: Array) -> Prediction:
-        actions, log_probabilities, values = self._act(observations, noise)
-        return Prediction(actions.numpy(), log_probabilities.numpy(), values.numpy())
+    @property
+    def version(self) -> int:
+        """The number of the update that made the weights."""
+        return self.clock.updates
 
-    def greedy(self, observations: Array) -> Array:
-        return self._greedy(observations).numpy()  # type: ignore[no-any-return]
+    def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
+        exploration = self.algorithm.exploration(simulators, self.clock)
+        given = exploration if exploration.shape[1] else no_numbers(len(exploration))
+        actions, log_probabilities, values = self._act(observations, noise, given)
+        return Prediction(actions.numpy(), log_probabilities.numpy(), values.numpy(), memory)
 
-    def gradients(self, batch: Batch, advantage_scale: float = 1.0, progress: float = 0.0) -> Iterator[Gradient]:
-        """The gradients that the algorithm takes from a batch, each with the weights of its moment."""
-        self._algorithm.anneal(progress)
-        targets = self._algorithm.targets(batch, advantage_scale)
-        new_steps, episodes = batch.samples, batch.episodes
-        for part in self._algorithm.parts(len(batch.actions), self._seed, self.version):
-            inputs = (flat(array[part]) for array in (batch.observations, *targets))
+    def greedy(self, observations: Array, memory: Array) -> tuple[Array, Array]:
+        return self._greedy(observations).numpy(), memory
+
+    def gradients(self, batch: Batch) -> Iterator[Gradient]:
+        """Compute the gradients that the algorithm takes from a batch, each with the weights of its moment."""
+        columns = self.algorithm.columns(batch, self.clock, self._evaluate)
+        observations = batch.observations[:-1]
+        gradient = self._gradient = self._gradient or self._compile_gradient(columns)
+        new_steps = batch.steps
+        for part in self.algorithm.minibatches(len(batch.rewards), self._seed, self.version):
             version = self.version
-            mean, figures = self._gradient(*inputs)
+            mean, figures = gradient(*(flat(array[part]) for array in (observations, *columns.values())))
             lag = version - batch.versions[part]
             sums = {name: float(value) * lag.size for name, value in figures.items()}
-            sums |= {"lag": float(lag.sum())} | episode_sums(episodes)
-            own = {"max_lag": float(lag.max())}
-            yield Gradient(mean.numpy(), lag.size, min(lag.size, new_steps), version, sums, own)
-            new_steps, episodes = max(0, new_steps - lag.size), []
+            steps = min(lag.size, new_steps)
+            new_steps -= steps
+            sums["lag"] = float(lag.sum())
+            yield Gradient(mean.numpy(), lag.size, steps, version, sums, {"max_lag": float(lag.max())})
 
-    def _act_graph(self, observations: tf.Tensor, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        logits, values = self._network.forward(self.weights.read_value(), observations)
-        return *self._algorithm.act(logits, noise), values
+    def _evaluate(self, weights: tf.Variable, observations: Array) -> dict[str, Array]:
+        """What the network says with other weights, such as those of a target network."""
+        return {name: tensor.numpy() for name, tensor in self._outputs(weights.read_value(), observations).items()}
+
+    def _act_graph(
+        self, observations: tf.Tensor, noise: tf.Tensor, exploration: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        return self.algorithm.act(self._forward(self.weights.read_value(), observations), noise, exploration)
 
     def _greedy_graph(self, observations: tf.Tensor) -> tf.Tensor:
-        logits, _ = self._network.forward(self.weights.read_value(), observations)
-        return tf.argmax(logits, axis=1, output_type=tf.int32)
+        return self.algorithm.greedy(self._forward(self.weights.read_value(), observations))
+
+    def _compile_gradient(self, columns: Columns) -> Callable[..., tuple[tf.Tensor, dict[str, tf.Tensor]]]:
+        specs = [tf.TensorSpec((None, *column.shape[2:]), column.dtype) for column in columns.values()]
+        return compiled(functools.partial(self._gradient_graph, tuple(columns)), self._observation, *specs)
 
     def _gradient_graph(
-        self, observations: tf.Tensor, actions: tf.Tensor, *targets: tf.Tensor
+        self, names: tuple[str, ...], observations: tf.Tensor, *columns: tf.Tensor
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         weights = self.weights.read_value()
         with tf.GradientTape() as tape:
             tape.watch(weights)
-            logits, values = self._network.forward(weights, observations)
-            loss, figures = self._algorithm.loss(logits, values, actions, *targets)
+            outputs = self._forward(weights, observations)
+            loss, figures = self.algorithm.loss(outputs, **dict(zip(names, columns, strict=True)))
         gradient = tape.gradient(loss, weights)
         figures["gradient_norm"] = norm = tf.norm(gradient)
-        if self._tensor_clip is not None:
-            gradient = self.layout.clip_tensors(gradient, self._tensor_clip)
-        return gradient + 0.0 * norm, figures  # NaN if the norm overflowed, which the clip would have turned into zeros
+        # NaN if the norm overflowed, which clipping would have turned into zeros
+        return self._clip(gradient) + 0.0 * norm, figures
 
-    def load(self, weights: Array, version: int) -> None:
+    def follow(self, update: Update, clock: Clock) -> None:
+        """Take note of an update that was just applied to the weights."""
+        self.clock = clock
+        self.algorithm.follow(update, clock, self.weights)
+
+    def load(self, weights: Array, clock: Clock) -> None:
         """Take over another copy's weights."""
         self.weights.assign(np.asarray(weights, np.float32))
-        self.version = version
+        self.clock = clock
 
 
 def flat(array: Array) -> Array:
@@ -93,9 +116,7 @@ def flat(array: Array) -> Array:
     return array.reshape(-1, *array.shape[2:])
 
 
-def episode_sums(episodes: list[Episode]) -> dict[str, float]:
-    return {
-        "episodes": float(len(episodes)),
-        "score": sum(episode.score for episode in episodes),
-        "episode_steps": float(sum(episode.steps for episode in episodes)),
-    }
+@functools.cache
+def no_numbers(count: int) -> tf.Tensor:
+    """[count, 0], made once: making it anew would cost each prediction about 10 µs."""
+    return tf.zeros((count, 0))

@@ -1,53 +1,93 @@
-"""Proximal policy optimisation: several passes over each rollout, held near the policy that played it."""
+"""Proximal policy optimisation: several passes over each segment, held near the policy that played it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import tensorflow as tf
 
 from dba3c.config.schema import Algorithm
-from dba3c.learning.a3c import A3C, TINY
+from dba3c.learning.a3c import actor_critic_heads, values_of
+from dba3c.learning.exploration import EntropyBonus, no_exploration
 from dba3c.learning.returns import generalised_advantages
+from dba3c.networks.distributions import Softmax
 from dba3c.seeds import time_order
-from dba3c.types import Array, Batch
+from dba3c.types import Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
+
+SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
 
 
-class PPO(A3C):
-    """Acts as A3C does; learns from clipped ratios."""
+class PPO:
+    """Acts as A3C does; learns from clipped ratios, with advantages in units of their usual size."""
 
-    vectors = 3  # returns, advantages, log-probabilities
+    def __init__(self, config: Algorithm, spaces: Spaces) -> None:
+        self.heads = actor_critic_heads(spaces)
+        self.noise_size = Softmax.noise_size
+        self._value_weight = config.value
+        self._bonus = EntropyBonus(config.entropy, config.entropy_schedule)
+        self._lambda = config.gae_lambda
+        self._ratio_clip = config.ratio_clip
+        self._passes = config.passes
+        self._minibatches = config.minibatches
+        self._scale = 1.0  # what advantages are divided by
 
-    def __init__(self, config: Algorithm) -> None:
-        super().__init__(config)
-        self._lambda, self._ratio_clip = config.gae_lambda, config.ratio_clip
-        self._passes, self._minibatches = config.passes, config.minibatches
+    def exploration(self, simulators: Array, _clock: Clock) -> Array:
+        return no_exploration(simulators)
 
-    def targets(self, batch: Batch, advantage_scale: float) -> tuple[Array, ...]:
-        """Actions, λ-returns, advantages in units of their usual size, log-probabilities when acting; [T, B] each."""
+    def act(
+        self, outputs: Outputs, noise: tf.Tensor, _exploration: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        return *Softmax.of(outputs).sample(noise), values_of(outputs)
+
+    def greedy(self, outputs: Outputs) -> tf.Tensor:
+        return Softmax.of(outputs).mode()
+
+    def columns(self, batch: Batch, clock: Clock, _evaluate: Evaluate) -> Columns:
+        """Give actions, λ-returns, scaled advantages and the log-probabilities that the actions had when chosen."""
+        self._bonus.follow(clock)
         advantages = generalised_advantages(batch.rewards, batch.discounts, batch.values, self._lambda)
-        returns = advantages + batch.values[:-1]
-        return batch.actions, returns, advantages / advantages.dtype.type(advantage_scale), batch.log_probabilities
+        return {
+            "actions": batch.actions[:-1],
+            "returns": advantages + batch.values[:-1],
+            "advantages": advantages / advantages.dtype.type(self._scale),
+            "old_log_probabilities": batch.log_probabilities,
+        }
 
-    def parts(self, steps: int, seed: int, update: int) -> Iterator[Array | slice]:
-        """Time steps, of all simulators, in each minibatch: the same in every layout of the job."""
+    def minibatches(self, steps: int, seed: int, update: int) -> Iterator[Array | slice]:
+        """Draw time steps, of all simulators, for each minibatch: the same in every layout of the job."""
         for number in range(self._passes):
             order = time_order(seed, update, number, steps)
             for first in range(self._minibatches):
                 yield order[first :: self._minibatches]
 
     def loss(
-        self, logits: tf.Tensor, values: tf.Tensor, actions: tf.Tensor, *targets: tf.Tensor
+        self,
+        outputs: Outputs,
+        *,
+        actions: tf.Tensor,
+        returns: tf.Tensor,
+        advantages: tf.Tensor,
+        old_log_probabilities: tf.Tensor,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Mean of  −min(r·A, clip(r, 1 ± ε)·A) + c_v·(R − V)² − c_e·H(π)  with r = π(a) / π_old(a)."""
-        returns, advantages, old_log_probabilities = targets
-        policy = tf.nn.softmax(logits)  # [B, A]
-        log_policy = tf.math.log(policy + TINY)
-        ratios = tf.exp(tf.gather(log_policy, actions, batch_dims=1) - old_log_probabilities)  # [B]
+        policy = Softmax.of(outputs)
+        ratios = tf.exp(policy.log_probabilities(actions) - old_log_probabilities)  # [B]
         near = tf.clip_by_value(ratios, 1 - self._ratio_clip, 1 + self._ratio_clip)
         policy_loss = -tf.reduce_mean(tf.minimum(ratios * advantages, near * advantages))
-        value_loss = self._value_weight * tf.reduce_mean(tf.square(returns - values))
-        entropy = -tf.reduce_mean(tf.reduce_sum(policy * log_policy, axis=1))
+        value_loss = self._value_weight * tf.reduce_mean(tf.square(returns - values_of(outputs)))
+        entropy = tf.reduce_mean(policy.entropies())
         figures = {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
         figures["advantage_square"] = tf.reduce_mean(tf.square(advantages))
-        return policy_loss + value_loss - self._entropy_weight * entropy, figures
+        return policy_loss + value_loss - self._bonus.weight * entropy, figures
+
+    def follow(self, update: Update, _clock: Clock, _weights: tf.Variable) -> None:
+        """Let the scale follow the size of the advantages slowly, from the figures of the whole job."""
+        if update.applied:
+            self._scale *= 1 + SCALE_RATE * (update.sums["advantage_square"] / update.samples - 1)
+
+    def state(self) -> dict[str, Array]:
+        return {"advantage_scale": np.array(self._scale)}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        self._scale = float(state.get("advantage_scale", 1.0))

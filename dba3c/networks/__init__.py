@@ -10,60 +10,63 @@ import keras
 import tensorflow as tf
 from keras import layers
 
+from dba3c.config import names
 from dba3c.config.schema import Model
-from dba3c.networks.flat import Layout, pack
-from dba3c.networks.torsos import TORSOS
+from dba3c.networks.flat import TensorLayout, pack
+from dba3c.networks.torsos import Torso
 from dba3c.seeds import weight_seeds
-from dba3c.types import Array
+from dba3c.types import Array, Head, Outputs, Spaces
 
-DARK = 1e-4  # variance that is added to an observation's own: one of a single colour stays finite
+LEAST_VARIANCE = 1e-4  # is added to an observation's own, so that one of a single colour stays finite
 
-
-# weights [P], observations [B, channels, height, width] → logits [B, A], values [B]
-Forward = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]
+Forward = Callable[
+    [tf.Tensor, tf.Tensor], Outputs
+]  # weights [P], observations [B, …] → outputs by head, [B, size] each
 
 
 class Network(NamedTuple):
     """A network as a pure function of its flat weights."""
 
-    layout: Layout
+    layout: TensorLayout
     initial: Array  # [P]
     multiply_adds: list[int]  # of each layer with weights, for one observation, in the order of the layers
     forward: Forward
 
 
-def build(config: Model, observation_shape: tuple[int, int, int], n_actions: int, seed: int) -> Network:
-    """A network for channel-first uint8 observations; the same seed gives the same weights on every rank."""
-    channels, height, width = observation_shape
-    parts = TORSOS[config.torso](config.hidden, weight_seeds(seed))
+def build(config: Model, spaces: Spaces, heads: dict[str, Head], seed: int) -> Network:
+    """Build a network for channel-first pictures; the same seed gives the same weights on every rank."""
+    channels, height, width = spaces.observation.shape
+    torso: Torso = names.find("model.torso", config.torso)(config.hidden, weight_seeds(seed))
     inputs = keras.Input((height, width, channels))
     features = inputs
-    for layer in parts.layers:
+    for layer in torso.layers:
         features = layer(features)
-    policy = layers.Dense(n_actions, kernel_initializer=parts.policy_init, name="policy")(features)
-    value = layers.Dense(1, kernel_initializer=parts.value_init, name="value")(features)
-    model = keras.Model(inputs, [policy, value])
+    outputs = [
+        layers.Dense(head.size, kernel_initializer=torso.head_init(head.gain), name=name)(features)
+        for name, head in heads.items()
+    ]
+    model = keras.Model(inputs, outputs)
     weights = model.trainable_variables
-    layout = Layout(tuple(w.path for w in weights), tuple(tuple(w.shape) for w in weights))
+    layout = TensorLayout(tuple(w.path for w in weights), tuple(tuple(w.shape) for w in weights))
 
-    def forward(vector: tf.Tensor, observations: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def forward(vector: tf.Tensor, observations: tf.Tensor) -> Outputs:
         pixels = tf.cast(observations, tf.float32) / 255.0
         if config.standardise:
             pixels = standardised(pixels)
         pixels = tf.transpose(pixels, [0, 2, 3, 1])  # [B, H, W, C]
-        (logits, values), _ = model.stateless_call(layout.unpack(vector), [], pixels)
-        return logits, tf.squeeze(values, 1)
+        tensors, _ = model.stateless_call(layout.unpack(vector), [], pixels)
+        return dict(zip(heads, tensors, strict=True))
 
     return Network(layout, pack([w.numpy() for w in weights]), multiply_adds(model), forward)
 
 
 def standardised(pixels: tf.Tensor) -> tf.Tensor:
-    """Each observation less its mean, over its standard deviation: a bright background, as in Pong, hides nothing."""
+    """Standardise the pixels of each observation: a bright background, as in Pong, hides nothing."""
     mean, variance = tf.nn.moments(pixels, [1, 2, 3], keepdims=True)
-    return (pixels - mean) * tf.math.rsqrt(variance + DARK)
+    return (pixels - mean) * tf.math.rsqrt(variance + LEAST_VARIANCE)
 
 
 def multiply_adds(model: keras.Model) -> list[int]:
-    """A kernel is used once at each place of its layer's output."""
+    """Count the uses of each kernel: once at each place of its layer's output."""
     places = [(layer, math.prod(layer.output.shape[1:-1])) for layer in model.layers if layer.trainable_variables]
     return [count * math.prod(layer.kernel.shape) for layer, count in places]

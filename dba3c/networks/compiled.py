@@ -12,14 +12,18 @@ from dba3c.types import Array
 
 
 def compiled(function: Callable[..., Any], *signature: tf.TensorSpec) -> Callable[..., Any]:
-    """`function` as a graph that is traced at its first call.
+    """Make a graph of `function` that is traced at its first call.
 
     tf.function inspects its arguments in Python at every call; its one concrete function, given tensors, need not.
-    That saves 0.3 ms per call: a seventh of a prediction for 16 games.
+    That saves 0.3 ms per call: a seventh of a prediction for 16 simulators.
     """
     trace = functools.cache(tf.function(function, input_signature=signature).get_concrete_function)
 
-    def call(*arguments: Array | float) -> Any:
-        return trace()(*(tf.constant(value, spec.dtype) for value, spec in zip(arguments, signature, strict=True)))
+    def call(*arguments: Array | float | tf.Tensor) -> Any:
+        tensors = (
+            value if tf.is_tensor(value) else tf.constant(value, spec.dtype)
+            for value, spec in zip(arguments, signature, strict=True)
+        )
+        return trace()(*tensors)
 
     return call

@@ -11,7 +11,7 @@ import tensorflow as tf
 from dba3c.types import Array
 
 
-class Layout(NamedTuple):
+class TensorLayout(NamedTuple):
     """Where each tensor lies in the flat vector."""
 
     names: tuple[str, ...]
@@ -28,12 +28,6 @@ class Layout(NamedTuple):
     def unpack(self, vector: tf.Tensor) -> list[tf.Tensor]:
         """The tensors of a flat vector; one split, whose gradient is one concat."""
         return [tf.reshape(part, shape) for part, shape in zip(tf.split(vector, self.sizes), self.shapes, strict=True)]
-
-    def clip_tensors(self, vector: tf.Tensor, average_norm: float) -> tf.Tensor:
-        """Each tensor's L2 norm at most average_norm × its number of elements, as the paper's program does."""
-        limits = [average_norm * size for size in self.sizes]
-        parts = tf.split(vector, self.sizes)
-        return tf.concat([tf.clip_by_norm(part, limit) for part, limit in zip(parts, limits, strict=True)], 0)
 
 
 def pack(tensors: list[Array]) -> Array:

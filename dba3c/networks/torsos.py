@@ -13,8 +13,7 @@ class Torso(NamedTuple):
     """Layers up to the hidden units, and how the heads on top of them start."""
 
     layers: list[layers.Layer]
-    policy_init: initializers.Initializer
-    value_init: initializers.Initializer
+    head_init: Callable[[float], initializers.Initializer]  # for a head's gain; called once per head, in their order
 
 
 class PadChannels(layers.Layer):
@@ -54,18 +53,18 @@ def ba3c(hidden: int, seeds: Iterator[int]) -> Torso:
     """The network of the paper's Table 2: a hidden layer with bias and ReLU."""
     convolutions = ba3c_convolutions(seeds)
     dense = layers.Dense(hidden, activation="relu", kernel_initializer=unit_scaling(next(seeds)), name="hidden")
-    return Torso([*convolutions, dense], unit_scaling(next(seeds)), unit_scaling(next(seeds)))
+    return Torso([*convolutions, dense], lambda _gain: unit_scaling(next(seeds)))
 
 
 def ba3c_linear(hidden: int, seeds: Iterator[int]) -> Torso:
     """The network of the paper's program: its hidden layer has neither bias nor activation."""
     convolutions = ba3c_convolutions(seeds)
     dense = layers.Dense(hidden, use_bias=False, kernel_initializer=unit_scaling(next(seeds)), name="hidden")
-    return Torso([*convolutions, dense], unit_scaling(next(seeds)), unit_scaling(next(seeds)))
+    return Torso([*convolutions, dense], lambda _gain: unit_scaling(next(seeds)))
 
 
 def orthogonal_torso(convolutions: list[tuple[int, int, int]], hidden: int, seeds: Iterator[int]) -> Torso:
-    """(filters, kernel, stride) convolutions and a hidden layer; orthogonal start, small policy logits."""
+    """(filters, kernel, stride) convolutions and a hidden layer; every layer starts orthogonal."""
 
     def orthogonal(gain: float) -> initializers.Initializer:
         return initializers.Orthogonal(gain, seed=next(seeds))
@@ -76,7 +75,7 @@ def orthogonal_torso(convolutions: list[tuple[int, int, int]], hidden: int, seed
 
     stack = [conv(index, *sizes) for index, sizes in enumerate(convolutions)]
     dense = layers.Dense(hidden, activation="relu", kernel_initializer=orthogonal(2**0.5), name="hidden")
-    return Torso([*stack, layers.Flatten(), dense], orthogonal(0.01), orthogonal(1.0))
+    return Torso([*stack, layers.Flatten(), dense], orthogonal)
 
 
 def nips(hidden: int, seeds: Iterator[int]) -> Torso:
@@ -87,11 +86,3 @@ def nips(hidden: int, seeds: Iterator[int]) -> Torso:
 def nature(hidden: int, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2015."""
     return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], hidden, seeds)
-
-
-TORSOS: dict[str, Callable[[int, Iterator[int]], Torso]] = {
-    "ba3c": ba3c,
-    "ba3c_linear": ba3c_linear,
-    "nips": nips,
-    "nature": nature,
-}

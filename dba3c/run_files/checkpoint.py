@@ -9,7 +9,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from dba3c.config.loading import parse
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
-from dba3c.types import Array
+from dba3c.types import Array, Json
 
 NAME = re.compile(r"update-(\d{9})\.([0-9a-f]{16})\.npz")
 
@@ -27,8 +27,9 @@ class Checkpoint(NamedTuple):
 
     weights: Array  # [P]
     optimizer: dict[str, Array]
-    progress: dict[str, Any]
+    progress: Json
     config: Config
+    algorithm: dict[str, Array]  # what it keeps besides the weights
 
 
 def save(directory: Path, checkpoint: Checkpoint, keep: int) -> Path:
@@ -63,9 +64,9 @@ def update_of(path: Path) -> int:
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
-    arrays = {"weights": checkpoint.weights} | {
-        f"optimizer/{name}": slot for name, slot in checkpoint.optimizer.items()
-    }
+    arrays = {"weights": checkpoint.weights}
+    arrays |= {f"optimizer/{name}": slot for name, slot in checkpoint.optimizer.items()}
+    arrays |= {f"algorithm/{name}": value for name, value in checkpoint.algorithm.items()}
     meta = json.dumps({"progress": checkpoint.progress, "config": checkpoint.config.dump()})
     buffer = io.BytesIO()
     np.savez(buffer, meta=np.frombuffer(meta.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
@@ -82,12 +83,16 @@ def load(path: Path) -> Checkpoint:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(bytes(arrays.pop("meta")))
         config = parse(meta["config"])
-        optimizer = {
-            name.removeprefix("optimizer/"): slot for name, slot in arrays.items() if name.startswith("optimizer/")
-        }
-        return Checkpoint(arrays["weights"], optimizer, meta["progress"], config)
+        progress, algorithm = meta["progress"], below("algorithm/", arrays)
+        if "advantage_scale" in progress:  # where version 0.1 kept it
+            algorithm["advantage_scale"] = np.array(progress.pop("advantage_scale"))
+        return Checkpoint(arrays["weights"], below("optimizer/", arrays), progress, config, algorithm)
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError, ConfigError) as error:
         raise ValueError(f"{path} is not a checkpoint of this version: {error}") from None
+
+
+def below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def newest_first(directory: Path) -> list[Path]:

@@ -24,8 +24,10 @@ MOST_COLUMNS = 100  # wider panels are harder to read
 class Display:
     """A live panel on `terminal`; where there is none, lines on stderr."""
 
-    def __init__(self, config: Config, hosts: list[str], terminal: TextIO | None) -> None:
-        self._config, self._hosts = config, hosts
+    def __init__(self, config: Config, hosts: list[str], frames_per_step: int, terminal: TextIO | None) -> None:
+        self._config = config
+        self._hosts = hosts
+        self._frames_per_step = frames_per_step
         self._title = f"{config.env.game} · {len(hosts)} rank{'s' * (len(hosts) > 1)} × {config.env.n_sim} games"
         self._console = Console(file=terminal or sys.stderr, width=columns(terminal), highlight=False)
         self._live = Live(console=self._console, auto_refresh=False) if terminal else None
@@ -82,7 +84,7 @@ class Display:
 
     def _pace(self, figures: dict[str, Any]) -> str:
         steps, points = figures["steps_per_second"], figures["points_per_second"]
-        frames = steps * self._config.frames_per_step
+        frames = steps * self._frames_per_step
         return f"{steps:,.0f} steps/s · {points:,.0f} data points/s · {frames:,.0f} frames/s"
 
     def _scores(self, figures: dict[str, Any], progress: Progress) -> str:

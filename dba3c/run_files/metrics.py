@@ -19,7 +19,7 @@ from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
 from dba3c.run_files.display import Display
 from dba3c.run_files.window import OnlineScore, Window
-from dba3c.types import PARTS, Progress, Update
+from dba3c.types import PARTS, Json, Progress, Update
 
 LATE_TOO_OFTEN = 0.5  # share of updates
 REFRESH_SECONDS = 1.0  # of the live display
@@ -36,33 +36,43 @@ class Metrics(Protocol):
     def update(self, update: Update, progress: Progress) -> None: ...
     def evaluated(self, games: int, progress: Progress) -> None: ...
     def say(self, text: str) -> None: ...
-    def close(self, summary: dict[str, Any] | None) -> None: ...
+    def close(self, summary: Json | None) -> None: ...
 
 
 class NullMetrics:
-    """Tells nothing."""
+    """Reports nothing, on ranks that do not write."""
 
     def update(self, update: Update, progress: Progress) -> None: ...
     def evaluated(self, games: int, progress: Progress) -> None: ...
     def say(self, text: str) -> None: ...
-    def close(self, summary: dict[str, Any] | None) -> None: ...
+    def close(self, summary: Json | None) -> None: ...
 
 
 class RunMetrics:
     """Writes into the run directory and shows the display."""
 
     def __init__(
-        self, run_dir: Path, config: Config, progress: Progress, hosts: list[str], terminal: TextIO | None
+        self,
+        run_dir: Path,
+        config: Config,
+        progress: Progress,
+        hosts: list[str],
+        frames_per_step: int,
+        terminal: TextIO | None,
     ) -> None:
-        self._run_dir, self._frames_per_step, self._hosts = run_dir, config.frames_per_step, hosts
+        self._run_dir = run_dir
+        self._frames_per_step = frames_per_step
+        self._hosts = hosts
         self._interval = config.train.log_every_seconds
-        self._row, self._shown, self._warned = Window(), time.perf_counter(), False
+        self._row = Window()
+        self._shown = time.perf_counter()
+        self._warned = False
         self._glance: dict[str, float] = {}  # what the display shows
         self._online = OnlineScore()
-        self._display = Display(config, hosts, terminal)
+        self._display = Display(config, hosts, frames_per_step, terminal)
         self._csv: Any = None
         self._tensorboard = tf.summary.create_noop_writer()
-        with self._tolerating_a_full_disk():
+        with self._tolerating_failures():
             self._csv = open_csv(run_dir / "metrics.csv", progress.updates)
             self._tensorboard = tf.summary.create_file_writer(str(run_dir))
 
@@ -85,9 +95,9 @@ class RunMetrics:
         counts = {"seconds": round(progress.seconds, 3), "updates": progress.updates, "steps": progress.steps}
         figures |= counts | {"skipped": progress.skipped, "frames": progress.steps * self._frames_per_step}
         figures["memory_mb"] = resident_mb()
-        self._name_latecomers()
+        self._name_late_ranks()
         self._row = Window()
-        with self._tolerating_a_full_disk():
+        with self._tolerating_failures():
             if self._csv is not None:
                 self._csv.writerow([tidy(figures.get(name)) for name in COLUMNS])
             with self._tensorboard.as_default():
@@ -96,16 +106,16 @@ class RunMetrics:
                         tf.summary.scalar(name, figures[name], step=progress.steps)
 
     @contextmanager
-    def _tolerating_a_full_disk(self) -> Iterator[None]:
-        """Metrics that cannot be written are no reason to end a training; the first time is told."""
+    def _tolerating_failures(self) -> Iterator[None]:
+        """Metrics that cannot be written do not end a training; the first failure is reported."""
         try:
             yield
         except (OSError, csv.Error, ValueError, tf.errors.OpError) as error:
             if not self._warned:
-                self.say(f"metrics in {self._run_dir} cannot be written: {error}; training goes on without them")
+                self.say(f"metrics in {self._run_dir} cannot be written: {error}; training continues without them")
             self._warned = True
 
-    def _name_latecomers(self) -> None:
+    def _name_late_ranks(self) -> None:
         """Ranks that were late in most updates of this row: something is wrong with them."""
         for rank in np.flatnonzero(self._row.late > LATE_TOO_OFTEN * self._row.updates):
             share = self._row.late[rank] / self._row.updates
@@ -114,14 +124,14 @@ class RunMetrics:
     def say(self, text: str) -> None:
         self._display.say(text)
 
-    def close(self, summary: dict[str, Any] | None) -> None:
+    def close(self, summary: Json | None) -> None:
         self._display.close()
-        with self._tolerating_a_full_disk():
+        with self._tolerating_failures():
             self._tensorboard.close()
         if summary is None:
             return
         text = json.dumps(summary | {"online_score": self._online.figures()["online_score"]}, indent=2)
-        with self._tolerating_a_full_disk():
+        with self._tolerating_failures():
             write_atomically(self._run_dir / "summary.json", (text + "\n").encode())
 
 

@@ -81,4 +81,4 @@ def save(file: Path, agent: Checkpoint) -> None:
     if not np.isfinite(small).all():
         raise ConfigError("the agent has weights beyond ±65504, which do not fit into 16 bits; train it further")
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, checkpoint.encode(agent._replace(weights=small, optimizer={})))
+    write_atomically(file, checkpoint.encode(agent._replace(weights=small, optimizer={}, algorithm={})))

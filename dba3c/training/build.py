@@ -1,4 +1,4 @@
-"""Config → parts. What train, evaluate and bench share."""
+"""Config → parts: what training, evaluation and the benchmarks share."""
 
 from __future__ import annotations
 
@@ -6,65 +6,67 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dba3c import envs
-from dba3c.actors.asynchronous import Async
+from dba3c import envs, networks
 from dba3c.actors.greedy import MakeEnv
-from dba3c.actors.lockstep import Lockstep
-from dba3c.comm import STRATEGIES, make_transport
-from dba3c.comm.allreduce import Parts
+from dba3c.comm.allreduce import Surroundings
+from dba3c.config import names
 from dba3c.config.schema import Config
-from dba3c.envs.rebuilding import Guarded
-from dba3c.learning.a3c import A3C
+from dba3c.envs.rebuilding import RebuildingEnv
+from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
-from dba3c.learning.ppo import PPO
-from dba3c.networks import build
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.seeds import REBUILT, game_seeds
 from dba3c.training.injected import Faults, FaultyEnv
-from dba3c.types import Array, Communicator, Optimizer, Player, Progress, Timings, Transport, VectorEnv
-
-ALGORITHMS = {"a3c": A3C, "ppo": PPO}
+from dba3c.types import (
+    Actor,
+    Algorithm,
+    Array,
+    Clock,
+    Optimizer,
+    Progress,
+    Say,
+    Spaces,
+    Strategy,
+    Timings,
+    Transport,
+    VectorEnv,
+)
 
 
 def agent(config: Config) -> Agent:
-    """The agent with its first weights."""
-    env = envs.make(config.env, 1, threads=1)
-    shape, n_actions = env.observation_shape, env.n_actions
-    env.close()
-    return agent_for(config, shape, n_actions)
+    """Make the agent with its first weights."""
+    return agent_for(config, envs.spaces(config.env))
 
 
-def agent_for(config: Config, observation_shape: tuple[int, int, int], n_actions: int) -> Agent:
-    network = build(config.model, observation_shape, n_actions, config.train.seed)
-    tensor_clip = config.algorithm.clip_norm if config.algorithm.clip == "tensor" else None
-    algorithm = ALGORITHMS[config.algorithm.name](config.algorithm)
-    return Agent(network, algorithm, observation_shape, tensor_clip, config.train.seed)
+def agent_for(config: Config, spaces: Spaces) -> Agent:
+    algorithm: Algorithm = names.find("algorithm.name", config.algorithm.name)(config.algorithm, spaces)
+    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed)
+    clip = clipping.of_each_rank(config.algorithm, network.layout)
+    return Agent(network, algorithm, spaces, clip, config.train.seed, config.train.total_steps)
 
 
 def trained(saved: Checkpoint) -> Agent:
-    """The agent of a checkpoint."""
+    """Make the agent of a checkpoint."""
     learned = agent(saved.config)
-    learned.load(saved.weights, saved.progress["updates"])
+    learned.load(saved.weights, Clock(saved.progress["updates"], 0, saved.config.train.total_steps))
     return learned
 
 
 def optimizer(config: Config, learner: Agent) -> FlatOptimizer:
-    global_clip = config.algorithm.clip_norm if config.algorithm.clip == "global" else None
-    return FlatOptimizer(config.optimizer, learner.weights, global_clip)
+    return FlatOptimizer(config.optimizer, learner.weights, clipping.of_the_mean(config.algorithm))
 
 
-def player(
+def actor(
     config: Config,
     policy: Agent,
     rank: int,
     threads: int,
     timings: Timings,
     faults: Faults | None = None,
-    say: Callable[[str], None] = lambda _: None,
-) -> Player:
-    """This rank's games; simulators are numbered through the whole job."""
-    first = rank * config.env.n_sim
+    say: Say = lambda _: None,
+) -> Actor:
+    """Make this rank's actor; simulators are numbered through the whole job."""
 
     def simulators(start: int, count: int, cores: int) -> VectorEnv:
         numbers = start + np.arange(count)
@@ -75,56 +77,43 @@ def player(
 
         def rebuilt(reason: str) -> None:
             timings.rebuilt += 1
-            say(f"simulators {start}-{start + count - 1} failed, {reason}; built anew, with new games")
+            say(f"simulators {start}-{start + count - 1} failed, {reason}; they were rebuilt and play new episodes")
 
-        return guarded(config, make, lambda n: game_seeds(config.train.seed, REBUILT, n, numbers), rebuilt)
+        return rebuilding(config, make, lambda n: game_seeds(config.train.seed, REBUILT, n, numbers), rebuilt)
 
-    if config.actor.kind == "lockstep":
-        return Lockstep(config, simulators(first, config.env.n_sim, threads), policy, first, timings)
-    size = config.actor.group_size
-    groups = [simulators(start, size, 1) for start in range(first, first + config.env.n_sim, size)]
-    return Async(config, groups, policy, first, timings)
+    make_actor = names.find("actor.kind", config.actor.kind)
+    made: Actor = make_actor(config, simulators, policy, rank * config.env.n_sim, threads, timings)
+    return made
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:
-    """Simulators for greedy games: only game over ends them, or the length limit."""
+    """Say how to make simulators for evaluation: only the end of the game, or the length limit, ends an episode."""
     settings = config.env.model_copy(update={"life_loss_terminal": False})
 
     def make(n_sim: int) -> VectorEnv:
         frames = config.evaluate.max_frames
-        return guarded(config, lambda: envs.make(settings, n_sim, threads, frames), lambda _: np.arange(n_sim))
+        return rebuilding(config, lambda: envs.make(settings, n_sim, threads, frames), lambda _: np.arange(n_sim))
 
     return make
 
 
-def guarded(
-    config: Config,
-    make: Callable[[], VectorEnv],
-    seeds: Callable[[int], Array],
-    rebuilt: Callable[[str], None] = lambda _: None,
+def rebuilding(
+    config: Config, make: Callable[[], VectorEnv], seeds: Callable[[int], Array], rebuilt: Say = lambda _: None
 ) -> VectorEnv:
-    return Guarded(make, seeds, config.env.step_seconds, config.env.rebuilds_per_minute, rebuilt)
+    return RebuildingEnv(make, seeds, config.env.step_seconds, config.env.rebuilds_per_minute, rebuilt)
 
 
-def communicator(
+def strategy(
     config: Config,
-    among: Transport,
+    transport: Transport,
     learner: Agent,
     rule: Optimizer,
     timings: Timings,
     progress: Progress,
-    everyone: Callable[[int], bool] = lambda _: False,
-) -> Communicator:
-    """Updates of `learner` from all ranks; none is left behind by the update after one for which `everyone` is true."""
-
-    def applied(number: int) -> None:
-        learner.version = number
-
-    applied(progress.updates)  # gradients for other weights than the communicator's would be dropped
-    total = config.train.total_steps
-    parts = Parts(among, rule, timings, progress, total, applied, everyone)
-    return STRATEGIES[config.comm.strategy](config.comm, parts)
-
-
-def transport(config: Config, world_comm: object) -> Transport:
-    return make_transport(config.comm.transport, world_comm)
+    waits_for_all: Callable[[int], bool] = lambda _: False,
+) -> Strategy:
+    """Make the strategy that updates `learner`; after an update for which `waits_for_all` is true, the next does."""
+    learner.clock = progress.clock(config.train.total_steps)  # gradients for other weights than these are dropped
+    around = Surroundings(transport, rule, timings, learner.clock, learner.follow, waits_for_all)
+    made: Strategy = names.find("comm.strategy", config.comm.strategy)(config.comm, around)
+    return made

@@ -13,17 +13,20 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dba3c.config.messages import ConfigError, suggest
 from dba3c.config.schema import Debug
-from dba3c.types import Array, Communicator, Gradient, Step, SupportsBool, Timings, Update, VectorEnv
+from dba3c.types import Array, Batch, Gradient, Step, Timings, VectorEnv
+
+if TYPE_CHECKING:  # needs TensorFlow
+    from dba3c.learning.agent import Agent
 
 VARIABLE = "DBA3C_FAULT"
 SLOW_SECONDS = 5.0
+COMPUTING = ("env", "predict", "gradient")  # parts that a straggler takes longer for
 KINDS = {
     "exception": "the learner raises an exception",
     "thread": "a thread in the background raises one",
@@ -88,24 +91,22 @@ class Faults:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-class FaultyCommunicator:
-    """Strikes when this rank brings its gradient."""
+class FaultyLearner:
+    """Strikes when this rank has computed a gradient."""
 
-    def __init__(self, inner: Communicator, faults: Faults, agent: Any) -> None:
-        self._inner, self._faults, self._agent = inner, faults, agent
+    def __init__(self, agent: Agent, faults: Faults) -> None:
+        self._agent = agent
+        self._faults = faults
 
-    def update(self, gradient: Gradient | None, stop: SupportsBool) -> list[Update]:
-        for kind, strike in self._strikes().items():
-            if self._faults.strikes(kind, self._agent.version + 1):
-                strike()
-        if gradient is not None and self._faults.strikes("nan", self._agent.version + 1):
-            gradient = gradient._replace(mean=gradient.mean * float("nan"))
-        return self._inner.update(gradient, stop)
+    def gradients(self, batch: Batch) -> Iterator[Gradient]:
+        for gradient in self._agent.gradients(batch):
+            for kind, strike in self._strikes().items():
+                if self._faults.strikes(kind, self._agent.version + 1):
+                    strike()
+            spoiled = self._faults.strikes("nan", self._agent.version + 1)
+            yield gradient._replace(mean=gradient.mean * float("nan")) if spoiled else gradient
 
-    def close(self) -> None:
-        self._inner.close()
-
-    def _strikes(self) -> dict[str, Callable[[], Any]]:
+    def _strikes(self) -> dict[str, Callable[[], object]]:
         return {
             "exception": throw,
             "thread": lambda: threading.Thread(target=throw).start(),
@@ -121,8 +122,12 @@ class FaultyEnv:
     """Strikes when simulators step."""
 
     def __init__(self, inner: VectorEnv, faults: Faults, version: Callable[[], int]) -> None:
-        self._inner, self._faults, self._version = inner, faults, version
-        self.n_sim, self.n_actions, self.observation_shape = inner.n_sim, inner.n_actions, inner.observation_shape
+        self._inner = inner
+        self._faults = faults
+        self._version = version
+        self.n_sim = inner.n_sim
+        self.observation_space = inner.observation_space
+        self.action_space = inner.action_space
 
     def reset(self, seeds: Array) -> Array:
         return self._inner.reset(seeds)
@@ -147,38 +152,31 @@ def hang() -> None:
     threading.Event().wait()
 
 
-COMPUTING = ("env", "predict", "gradient")
-
-
 def pair(text: str) -> tuple[float, float] | None:
-    """`3,2.5` as two numbers; None for `none`."""
+    """Read `3,2.5` as two numbers; None for `none`."""
     first, comma, second = text.partition(",")
     return (float(first), float(second)) if comma else None
 
 
 def timings(config: Debug, rank: int) -> Timings:
-    """Timings of an honest rank, or of one that is slowed down."""
+    """Make the timings of a rank, which slow it down if it is to be a straggler."""
     slow, delays = pair(config.slow_rank), pair(config.delays)
     factor = slow[1] if slow is not None and slow[0] == rank else 1.0
-    return Timings() if factor == 1.0 and delays is None else Straggler(factor, delays or (0.0, 1.0), rank)
+    return Timings() if factor == 1.0 and delays is None else Timings(Straggler(factor, delays or (0.0, 1.0), rank))
 
 
-class Straggler(Timings):
+class Straggler:
     """Sleeps after each piece of computing until it has taken as long as it should."""
 
     def __init__(self, factor: float, delays: tuple[float, float], rank: int) -> None:
-        super().__init__()
-        self._factor, (self._probability, self._delay) = factor, delays
+        self._factor = factor
+        self._probability, self._delay = delays
         self._random = np.random.default_rng(rank)
 
-    @contextmanager
-    def measure(self, part: str) -> Iterator[None]:
-        start = time.perf_counter()
-        with super().measure(part):
-            yield
-            if part in COMPUTING:
-                time.sleep((self._draw_factor(part) - 1) * (time.perf_counter() - start))
+    def __call__(self, part: str, seconds: float) -> None:
+        if part in COMPUTING:
+            time.sleep((self.draw_factor(part) - 1) * seconds)
 
-    def _draw_factor(self, part: str) -> float:
+    def draw_factor(self, part: str) -> float:
         late = part == "env" and self._random.random() < self._probability
         return max(1.0, self._factor * (self._delay if late else 1.0))

@@ -1,46 +1,50 @@
-"""The loop: batch → gradient → update. It yields what happened; checkpoints, evaluation, metrics are its consumers."""
+"""The loop: batch → gradient → update. It yields what happened; between_updates.py holds what consumes that."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, cast
 
-from dba3c.types import Communicator, Gradient, Player, Progress, SupportsBool, Timings, Update
-
-if TYPE_CHECKING:  # needs TensorFlow, which the loop itself does not
-    from dba3c.learning.agent import Agent
+from dba3c.types import Actor, Batch, Episode, Gradient, Learner, Progress, Stop, Strategy, Timings, Update
 
 
-def train(
-    player: Player,
-    agent: Agent,
-    communicator: Communicator,
+def updates(
+    actor: Actor,
+    learner: Learner,
+    strategy: Strategy,
     progress: Progress,
     total_steps: int,
-    stop: SupportsBool,
+    stop: Stop,
     timings: Timings,
 ) -> Iterator[Update]:
     """Learn until `total_steps` or until some rank is asked to stop."""
     while progress.steps < total_steps:
-        batch = next(player)
-        done = progress.steps / total_steps
-        gradients = agent.gradients(batch, progress.advantage_scale, done) if batch is not None else iter((None,))
-        for gradient in timed(gradients, timings):
-            if gradient is not None:
-                gradient.sums.update(timings.drain())
-            for update in communicator.update(gradient, stop):
+        for gradient in gradients(next(actor), learner, timings):
+            for update in strategy.update(gradient, stop):
                 progress.count(update)
                 yield update
                 if update.stop or progress.steps >= total_steps:
                     return
 
 
-def timed(gradients: Iterator[Gradient | None], timings: Timings) -> Iterator[Gradient | None]:
-    """The same gradients, and the time that they take."""
-    end = object()
+def gradients(batch: Batch | None, learner: Learner, timings: Timings) -> Iterator[Gradient | None]:
+    """Take the gradients from a batch, with the figures of its play; None where new weights came in between."""
+    if batch is None:
+        yield None
+        return
+    computed = learner.gradients(batch)
+    episodes = batch.episodes
     while True:
         with timings.measure("gradient"):
-            gradient = next(gradients, end)
-        if gradient is end:
+            gradient = next(computed, None)
+        if gradient is None:
             return
-        yield cast(Gradient | None, gradient)
+        yield gradient._replace(sums=gradient.sums | episode_sums(episodes) | timings.drain())
+        episodes = []  # are counted once, however many gradients follow
+
+
+def episode_sums(episodes: list[Episode]) -> dict[str, float]:
+    return {
+        "episodes": float(len(episodes)),
+        "score": sum(episode.score for episode in episodes),
+        "episode_steps": float(sum(episode.steps for episode in episodes)),
+    }

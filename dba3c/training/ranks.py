@@ -1,81 +1,103 @@
-"""The ranks that train together: what depends on who they are, and what to do when they become fewer."""
+"""The ranks that train together: what depends on who they are, and what happens when one of them fails."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
-from dba3c.comm import make_watchdog
-from dba3c.comm.mpi import RanksLostError
-from dba3c.comm.watchdog import Watchdog, Watched
+from dba3c.comm import make_transport
+from dba3c.comm.mpi import RanksFailedError
+from dba3c.comm.watchdog import NullWatchdog, Watchdog, Watched, make_watchdog
 from dba3c.config.schema import Config
+from dba3c.job.exit import EXIT_LOST, abort
 from dba3c.job.world import World
-from dba3c.training import build
-from dba3c.training.injected import Faults, FaultyCommunicator
-from dba3c.training.state import State
-from dba3c.types import Communicator
+from dba3c.types import Say, Strategy, Transport
+
+if TYPE_CHECKING:  # needs TensorFlow
+    from dba3c.training.state import State
+
+MakeStrategy = Callable[[Transport], Strategy]
 
 
-class Crew:
-    def __init__(self, world: World, config: Config, faults: Faults) -> None:
-        self.world, self._config, self._faults = world, config, faults
-        self.transport: Any = build.transport(config, world.comm)
-        self.lost: list[str] = []  # ranks that died on the way
-        self._watchdog: Watchdog | None = None
+class Ranks:
+    """The ranks that are alive; all of them hold the same state after every update (or where they meet)."""
 
-    def work(
-        self,
-        make: Callable[[Any], Communicator],
-        agent: Any,
-        missing: Callable[[str], None],
-        say: Callable[[str], None],
-    ) -> None:
-        """Begin to update together; `missing` is told who keeps the others waiting for ever, and must end the job."""
-        self._watchdog = make_watchdog(self._config.comm, self.transport, self.world.hosts, missing, say)
-        self.communicator = make(self.transport)
-        if self._watchdog is not None:
-            self.communicator = Watched(self.communicator, self._watchdog)
-        if self._faults:
-            self.communicator = FaultyCommunicator(self.communicator, self._faults, agent)
+    strategy: Strategy
 
-    def rest(self) -> None:
-        self.communicator.close()
-        if self._watchdog is not None:
-            self._watchdog.close()
+    def __init__(self, world: World, config: Config, make_strategy: MakeStrategy, state: State, say: Say) -> None:
+        self.world = world
+        self.transport = make_transport(config.comm.transport, world.comm)
+        self.failed: list[str] = []  # ranks that failed on the way
+        self._config = config
+        self._make_strategy = make_strategy
+        self._state = state
+        self._say = say
+        self._watchdog: Watchdog | NullWatchdog = NullWatchdog()
 
-    def elsewhere(self) -> contextlib.AbstractContextManager[None]:
-        """While the ranks do something that may take longer than an update."""
-        return self._watchdog.elsewhere() if self._watchdog else contextlib.nullcontext()
+    @property
+    def first(self) -> bool:
+        """Whether this is the rank that writes files."""
+        return self.world.rank == 0
+
+    def start(self) -> None:
+        """Begin to update together, under the eyes of a watchdog."""
+        limit = self._config.comm.silence_seconds
+        self._watchdog = make_watchdog(self.transport, self.world.hosts, limit, self.end_job, self._say)
+        self.strategy = Watched(self._make_strategy(self.transport), self._watchdog)
+
+    def stop(self) -> None:
+        self.strategy.close()
+        self._watchdog.close()
+
+    def busy(self) -> contextlib.AbstractContextManager[None]:
+        """Declare that the ranks do something that may take longer than an update."""
+        return self._watchdog.busy()
 
     def names(self, ranks: Iterable[int]) -> str:
         return ", ".join(f"rank {rank} on {self.world.hosts[rank]}" for rank in ranks)
 
-    def bury_the_dead(self, state: State) -> str:
-        """Go on with the ranks that are left, from the newest update that one of them has; the obituary."""
-        while True:
-            with contextlib.suppress(RanksLostError):  # another one may die meanwhile
-                return self._bury(state)
+    def say_here(self, text: str) -> None:
+        """Print a message of this very rank."""
+        print(f"dba3c: {self.names([self.world.rank])}: {text}", file=sys.stderr, flush=True)
 
-    def _bury(self, state: State) -> str:
-        before, self.transport = self.world, self.transport.survivors()
-        self.rest()
+    def end_job(self, failure: str) -> None:
+        """Save and end the job, from the watchdog's thread. With equal weights any rank can be the one that saves."""
+        here = (self._state.run_dir / "checkpoints").is_dir()  # on other hosts it may not be there
+        saved = self._state.save_now(self.strategy.equal_weights) if here else "nothing could be saved"
+        self.say_here(f"{failure}; the job ends; {saved} in {self._state.run_dir}")
+        abort(self.world.comm, EXIT_LOST)
+
+    def shrink(self) -> str:
+        """Continue with the surviving ranks, from the newest update that one of them has; return a notice."""
+        while True:
+            with contextlib.suppress(RanksFailedError):  # another rank may fail meanwhile
+                notice = self._shrink()
+                self.start()
+                return notice
+
+    def _shrink(self) -> str:
+        before = self.world
+        self.transport = self.transport.shrink()
+        self.stop()
+        state = self._state
         alive, updates = zip(*self.transport.gather((before.rank, state.progress.updates)), strict=True)
         if min(updates) < max(updates):
             newest = updates.index(max(updates))
             theirs = self.transport.broadcast(state.snapshot() if self.transport.rank == newest else None, newest)
-            if state.progress.updates < max(updates):
+            if theirs is not None and state.progress.updates < max(updates):
                 state.restore(theirs)
-        dead = [self.names([rank]) for rank in range(before.size) if rank not in alive]
-        self.lost += dead
+        failed = [self.names([rank]) for rank in range(before.size) if rank not in alive]
+        self.failed += failed
         self.world = before._replace(
             comm=self.transport.comm,
             rank=self.transport.rank,
             size=self.transport.size,
             places=[before.places[rank] for rank in alive],
         )
-        batch, who = self._config.batch_size, ", ".join(dead)
+        batch = self._config.batch_size
         return (
-            f"{who} died in update {max(updates) + 1:,}: {len(alive)} of {before.size} ranks go on, and from here on"
-            f" an update learns from {batch * len(alive):,} data points instead of {batch * before.size:,}"
+            f"{', '.join(failed)} failed in update {max(updates) + 1:,}: training continues on {len(alive)} of"
+            f" {before.size} ranks, with {batch * len(alive):,} samples per update instead of {batch * before.size:,}"
         )

@@ -1,249 +1,173 @@
-"""One training run: the parts, the loop, and its consumers (metrics, evaluation, checkpoints)."""
+"""One training run: resume, learn, and end well."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from dba3c.comm.mpi import RanksLostError
-from dba3c.comm.weight_check import check_weights
+from dba3c.comm.mpi import RanksFailedError
 from dba3c.config.schema import Config
-from dba3c.job import handshake
-from dba3c.job.exit import EXIT_LOST, EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPED, abort, agreed, leave
-from dba3c.job.process import terminal
+from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPED, agreed, leave
 from dba3c.job.signals import StopSignal
 from dba3c.job.world import World
-from dba3c.run_files import directory, write_atomically
-from dba3c.run_files.metrics import Metrics, NullMetrics, RunMetrics
-from dba3c.run_files.window import Pace
-from dba3c.training import build, outcome
-from dba3c.training.evaluation import evaluate
-from dba3c.training.injected import Faults, timings
-from dba3c.training.loop import train
-from dba3c.training.ranks import Crew
+from dba3c.run_files.directory import prepare_directory
+from dba3c.training import build, injected, loop, outcome
+from dba3c.training.between_updates import CheckWeights, Consumer, Evaluate, Log, Save
+from dba3c.training.injected import Faults, FaultyLearner
+from dba3c.training.ranks import Ranks
 from dba3c.training.state import State
-from dba3c.types import Progress, Update
+from dba3c.types import Learner, Progress, Strategy, Transport, Update
 
 
 class Run:
     """A run directory and everything that works on it."""
 
     def __init__(self, world: World, config: Config, run_dir: Path, faults: Faults) -> None:
-        self._config, self._run_dir = config, run_dir
-        self._timings = timings(config.debug, world.rank)
-        self._crew = Crew(world, config, faults)
-        self._agent = build.agent(config)
-        self._optimizer = build.optimizer(config, self._agent)
-        self._state = State(config, self._agent, self._optimizer, run_dir)
-        self._state.before_saving = faults.refuse_to_save
-        notes = self._resume()
-        self._seconds_before, self._evaluated_at = self._progress.seconds, -1  # at which update all games were played
+        self._config = config
+        self._run_dir = run_dir
         self._last: Update | None = None
-        self._work_together(notes)
-        self._player = build.player(
-            config, self._agent, world.rank, world.threads, self._timings, faults, self._say_here
+        self._timings = injected.timings(config.debug, world.rank)
+        self._agent = build.agent(config)
+        self._learner: Learner = FaultyLearner(self._agent, faults) if faults else self._agent
+        self._optimizer = build.optimizer(config, self._agent)
+        self._state = State(config, self._agent, self._optimizer, run_dir, faults.refuse_to_save)
+        self._log = Log(config, run_dir, self._state)
+        self._ranks = Ranks(world, config, self._make_strategy, self._state, self._log.say)
+        notes = self._resume()
+        self._log.open(world, notes)
+        self._actor = build.actor(
+            config, self._agent, world.rank, world.threads, self._timings, faults, self._ranks.say_here
         )
-        self._stop = StopSignal(self._asked_to_stop)
+        self._check = CheckWeights(config, self._agent, self._ranks)
+        self._evaluate = Evaluate(config, self._agent, self._ranks, self._state, self._log)
+        self._save = Save(config, self._ranks, self._state, self._actor, self._log)
+        self._consumers: list[Consumer] = [self._log, self._check, self._evaluate, self._save]
+        self._ranks.start()
+        self._stop = StopSignal(self._save_at_once)
 
     @property
     def _progress(self) -> Progress:
         return self._state.progress
 
-    @property
-    def _first(self) -> bool:
-        """This is the rank that writes."""
-        return self._crew.world.rank == 0
-
     def train(self) -> int:
-        """Train until the steps are done, the target is reached or somebody stops it; the exit code."""
+        """Train until the steps are done, the target is reached or a signal stops it; return the exit code."""
         try:
             if self._progress.target_reached or self._progress.steps >= self._config.train.total_steps:
-                told = self._crew.transport.broadcast(self._first and outcome.was_told(self._run_dir, self._progress))
-                return self._nothing_to_do() if told else self._end(EXIT_OK)
-            self._player.restart(self._progress.updates)
+                return self._already_done()
+            self._actor.restart(self._progress.updates)
             while True:
                 try:
                     return self._end(self._learn())
-                except RanksLostError:
+                except RanksFailedError:
                     if self._config.comm.on_failure == "abort":
                         raise
-                    self._go_on_without_the_dead()
+                    self._continue_with_survivors()
         except Exception as error:
             error.add_note(f"after update {self._progress.updates:,}")
             raise
 
-    def _nothing_to_do(self) -> int:
-        self._metrics.say(f"nothing to do: {self._last_words(EXIT_OK)}")
-        self._metrics.close(None)
-        self._player.close()
-        self._crew.rest()
-        return EXIT_OK
-
-    def _work_together(self, notes: list[str]) -> None:
-        """With the ranks that there are now."""
-        self._pace = Pace()
-        self._metrics = self._make_metrics(notes)
-
-        def communicator(transport: Any) -> Any:
-            return build.communicator(
-                self._config, transport, self._agent, self._optimizer, self._timings, self._progress, self._together
-            )
-
-        self._crew.work(communicator, self._agent, self._end_without, self._metrics.say)
-
-    def _go_on_without_the_dead(self) -> None:
-        self._metrics.close(None)
-        was_first = self._first
-        obituary = self._crew.bury_the_dead(self._state)
-        if self._first and not was_first:
-            self._lock = directory.prepare_directory(self._run_dir)  # that of the dead rank is gone
-        self._work_together([obituary])
-
-    def _learn(self) -> int:
-        self._pace.resume()
-        steps = self._config.train.total_steps
-        for update in train(
-            self._player, self._agent, self._crew.communicator, self._progress, steps, self._stop, self._timings
-        ):
-            self._last = update
-            code = self._consume(update)
-            if code != EXIT_OK or self._target_reached():
-                return code
-            self._pace.resume()
-        return EXIT_OK
-
-    def _consume(self, update: Update) -> int:
-        """Everything that happens between two updates; the exit code if this was the last one."""
-        config, number = self._config, update.number
-        self._pace.count(update, self._crew.world.started)
-        self._progress.seconds = self._seconds_before + time.monotonic() - self._crew.world.started
-        self._metrics.update(update, self._progress)
-        if update.stop:
-            return EXIT_STOPPED
-        if self._progress.bad_in_a_row >= config.train.max_bad_updates:
-            return EXIT_NOT_FINITE
-        if due(config.comm.check_every_updates, number):
-            check_weights(self._agent.weights.numpy(), self._crew.transport, number)
-        if config.evaluate.games and due(config.evaluate.every_updates, number):
-            self._evaluate(config)
-        if due(config.checkpoint.every_updates, number):
-            self._save()
-            if config.checkpoint.restart_games:
-                self._player.restart(number)
-        return EXIT_OK
-
-    def _together(self, number: int) -> bool:
-        """After update `number` the ranks, or rank 0, do something with its weights."""
-        config = self._config
-        regular = (config.comm.check_every_updates, config.evaluate.every_updates, config.checkpoint.every_updates)
-        return any(due(every, number) for every in regular)
-
-    def _target_reached(self) -> bool:
-        return self._evaluated_at == self._progress.updates and self._progress.target_reached
-
-    def _evaluate(self, config: Config) -> None:
-        make_env = build.evaluation_env(config, self._crew.world.threads)
-        with self._crew.elsewhere():
-            result = evaluate(config, self._agent, make_env, self._crew.transport)
-        self._progress.evaluated(result.mean, result.full, config.target_score)
-        self._evaluated_at = self._progress.updates if result.full else -1
-        self._metrics.evaluated(len(result.scores), self._progress)
-        games = f"mean of {len(result.scores)} greedy games"
-        self._metrics.say(f"evaluation after update {self._progress.updates:,}: {result.mean:.1f}, {games}")
-
-    def _end(self, code: int) -> int:
-        """Final evaluation, save and summary; the exit code."""
-        if code == EXIT_OK and self._config.evaluate.games and self._evaluated_at != self._progress.updates:
-            self._evaluate(self._config.without_probe)
-        with self._crew.elsewhere():
-            check_weights(self._agent.weights.numpy(), self._crew.transport, self._progress.updates)
-            kept_exact = code == EXIT_STOPPED and self._config.checkpoint.restart_games
-            # Games restart at regular saves only, or the resumed run would differ from an unbroken one.
-            saved = kept_exact or self._crew.transport.broadcast(self._save())
-            figures = self._pace.figures(self._crew.world.size)
-            summary = outcome.summary(self._config, self._progress, self._crew, self._agent) | figures
-        self._crew.rest()
-        self._player.close()
-        code = code if saved else EXIT_NOT_SAVED
-        self._metrics.say(self._last_words(code))
-        self._metrics.close(summary)
-        if self._crew.lost:
-            leave(self._crew.world.comm, code)
-        return code
-
-    def _last_words(self, code: int) -> str:
-        culprits = {"stop": self._who("stop"), "not_finite": self._who("not_finite"), "save": self._crew.names([0])}
-        return outcome.last_words(code, self._config, self._progress, self._run_dir, culprits)
-
-    def _who(self, figure: str) -> str:
-        """The ranks of which the last update said that."""
-        return self._crew.names(np.flatnonzero(self._last.by_rank[figure])) if self._last else ""
-
     def _resume(self) -> list[str]:
-        """Rank 0's newest checkpoint, or its first weights, on every rank; what there is to say about it."""
-        notes, transport = list[str](), self._crew.transport
-        saved = agreed(self._crew.world, lambda: self._state.load(notes) if self._first else None)
+        """Give every rank the newest checkpoint of rank 0, or its first weights; return the messages about it."""
+        notes: list[str] = []
+        transport = self._ranks.transport
+        saved = agreed(self._ranks.world, lambda: self._state.load(notes) if self._ranks.first else None)
         saved = transport.broadcast(saved)
         if saved is None:
-            self._agent.load(transport.broadcast(self._agent.weights.numpy()), 0)
+            self._agent.load(transport.broadcast(self._agent.weights.numpy()), self._agent.clock)
             return notes
         self._state.restore(saved)
-        self._progress.bad_in_a_row = 0
-        if self._progress.evaluation_score is not None:  # the target may be another one now
-            full = self._progress.target_reached
-            self._progress.evaluated(self._progress.evaluation_score, full, self._config.target_score)
+        progress = self._progress
+        progress.bad_in_a_row = 0
+        if progress.evaluation_score is not None:  # the target may be another one now
+            games, full = progress.evaluation_games, progress.target_reached
+            progress.evaluated(progress.evaluation_score, games, full, self._config.target_score)
         return notes
 
-    def _save(self) -> bool:
-        """Save on rank 0; a disk that is full does not end the training."""
-        try:
-            if self._first:
-                self._state.save()
-        except OSError as error:
-            self._metrics.say(f"could not save update {self._progress.updates:,}: {error}; older ones are kept")
-            return False
-        return True
+    def _make_strategy(self, transport: Transport) -> Strategy:
+        return build.strategy(
+            self._config, transport, self._agent, self._optimizer, self._timings, self._progress, self._ranks_meet
+        )
 
-    def _save_at_once(self) -> str:
-        """From another thread than the one that learns; what became of it."""
-        if self._config.checkpoint.restart_games:  # games would not start anew with this one
-            return "the last regular save counts"
-        try:
-            return f"saved update {self._state.save_at_once():,}"
-        except OSError as error:
-            return f"could not save: {error}"
+    def _ranks_meet(self, number: int) -> bool:
+        """Whether the ranks do something together after update `number`."""
+        return any(consumer.due(number) for consumer in self._consumers)
 
-    def _asked_to_stop(self) -> None:
-        """From the signal thread, as the launcher may not wait for the agreed stop."""
-        if self._first:
-            self._metrics.say(f"asked to stop; {self._save_at_once()}")
+    def _learn(self) -> int:
+        """Learn until something ends it; return the exit code."""
+        total_steps = self._config.train.total_steps
+        self._log.pace.resume()
+        for update in loop.updates(
+            self._actor,
+            self._learner,
+            self._ranks.strategy,
+            self._progress,
+            total_steps,
+            self._stop.requested,
+            self._timings,
+        ):
+            self._last = update
+            self._log.after(update)
+            if update.stop:
+                return EXIT_STOPPED
+            if self._progress.bad_in_a_row >= self._config.train.max_bad_updates:
+                return EXIT_NOT_FINITE
+            for consumer in self._consumers:
+                if consumer.due(update.number):
+                    consumer.after(update)
+            if self._evaluate.target_reached:
+                return EXIT_OK
+            self._log.pace.resume()
+        return EXIT_OK
 
-    def _end_without(self, missing: str) -> None:
-        """From the watchdog's thread: save and end the job. Any rank could save, as all have the same weights."""
-        here = (self._run_dir / "checkpoints").is_dir()  # on other hosts it may not be
-        saved = self._save_at_once() if here else "nothing could be saved"
-        self._say_here(f"{missing}; the job ends; {saved} in {self._run_dir}")
-        abort(self._crew.world.comm, EXIT_LOST)
+    def _continue_with_survivors(self) -> None:
+        self._log.close(None)
+        was_first = self._ranks.first
+        notice = self._ranks.shrink()
+        if self._ranks.first and not was_first:
+            self._lock = prepare_directory(self._run_dir)  # the failed rank's lock is gone
+        self._log.open(self._ranks.world, [notice])
 
-    def _say_here(self, text: str) -> None:
-        print(f"dba3c: {self._crew.names([self._crew.world.rank])}: {text}", file=sys.stderr, flush=True)
+    def _end(self, code: int) -> int:
+        """Evaluate, save and write the summary; return the exit code."""
+        if code == EXIT_OK:
+            self._evaluate.at_the_end()
+        with self._ranks.busy():
+            self._check.check(self._progress.updates)
+            # Episodes restart at regular saves only, or the resumed run would differ from an unbroken one.
+            kept_exact = code == EXIT_STOPPED and self._config.checkpoint.restart_games
+            saved = kept_exact or self._ranks.transport.broadcast(self._save.save())
+            figures = self._log.pace.figures(self._ranks.world.size)
+            summary = outcome.summary(self._config, self._progress, self._ranks, self._agent) | figures
+        self._ranks.stop()
+        self._actor.close()
+        code = code if saved else EXIT_NOT_SAVED
+        self._log.say(self._last_line(code))
+        self._log.close(summary)
+        if self._ranks.failed:
+            leave(self._ranks.world.comm, code)
+        return code
 
-    def _make_metrics(self, notes: list[str]) -> Metrics:
-        if not self._first:
-            return NullMetrics()
-        with contextlib.suppress(OSError):  # a full disk is told of when it matters
-            write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
-        world = self._crew.world
-        metrics = RunMetrics(self._run_dir, self._config, self._progress, world.hosts, terminal())
-        for note in handshake.layout(world.places, self._config.env.n_sim) + notes:
-            metrics.say(note)
-        return metrics
+    def _already_done(self) -> int:
+        """End a run that had reached its end before; its summary is written if it was killed before that."""
+        written = self._ranks.first and outcome.was_written(self._run_dir, self._progress)
+        if not self._ranks.transport.broadcast(written):
+            return self._end(EXIT_OK)
+        self._log.say(f"nothing to do: {self._last_line(EXIT_OK)}")
+        self._log.close(None)
+        self._actor.close()
+        self._ranks.stop()
+        return EXIT_OK
 
+    def _last_line(self, code: int) -> str:
+        who = {name: self._ranks_with(name) for name in ("stop", "not_finite")} | {"save": self._ranks.names([0])}
+        return outcome.last_line(code, self._config, self._progress, self._run_dir, who)
 
-def due(every: int, number: int) -> bool:
-    return every > 0 and number % every == 0
+    def _ranks_with(self, figure: str) -> str:
+        """Name the ranks for which the last update has this figure set."""
+        return self._ranks.names(np.flatnonzero(self._last.by_rank[figure])) if self._last else ""
+
+    def _save_at_once(self) -> None:
+        """Save from the signal thread, as the launcher may not wait for the stop that the ranks agree on."""
+        if self._ranks.first:
+            self._log.say(f"asked to stop; {self._state.save_now(self._ranks.strategy.equal_weights)}")

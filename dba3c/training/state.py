@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from dba3c.config import consistency
@@ -15,37 +15,52 @@ from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
-from dba3c.types import Progress
+from dba3c.types import Json, Progress
 
-PATIENCE = 5.0  # seconds that a save in a hurry waits for a whole update
+PATIENCE = 5.0  # seconds that an emergency save waits for a whole update
 
 
 class State:
-    """Weights, optimizer and progress, and the checkpoints of them in the run directory."""
+    """Weights, optimizer, algorithm and progress, and the checkpoints of them in the run directory."""
 
-    def __init__(self, config: Config, agent: Agent, optimizer: FlatOptimizer, run_dir: Path) -> None:
-        self._config, self._agent, self._optimizer = config, agent, optimizer
-        self._run_dir, self._directory = run_dir, run_dir / "checkpoints"
-        self.progress = Progress()
-        self.before_saving: Callable[[int], None] = lambda _: None  # told the update
+    def __init__(
+        self,
+        config: Config,
+        agent: Agent,
+        optimizer: FlatOptimizer,
+        run_dir: Path,
+        before_saving: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """`before_saving` is told the number of the update that is about to be saved."""
+        self._config = config
+        self._agent = agent
+        self._optimizer = optimizer
+        self.run_dir = run_dir
+        self._directory = run_dir / "checkpoints"
+        self._before_saving = before_saving
         self._saving = threading.Lock()
+        self.progress = Progress()
 
     def snapshot(self) -> Checkpoint:
-        progress = asdict(self.progress)  # first: save_at_once relies on the order
-        return Checkpoint(self._agent.weights.numpy(), self._optimizer.state(), progress, self._config)
+        # Progress first, optimizer last: save_now relies on the order.
+        progress = asdict(self.progress)
+        algorithm = self._agent.algorithm.state()
+        weights = self._agent.weights.numpy()
+        return Checkpoint(weights, self._optimizer.state(), progress, self._config, algorithm)
 
     def restore(self, saved: Checkpoint) -> None:
-        self._agent.load(saved.weights, saved.progress["updates"])
+        self.progress = progress_of(saved.progress)
+        self._agent.load(saved.weights, self.progress.clock(self._config.train.total_steps))
+        self._agent.algorithm.restore(saved.algorithm)
         self._optimizer.restore(saved.optimizer)
-        self.progress = Progress(**saved.progress)
 
     def load(self, notes: list[str]) -> Checkpoint | None:
-        """The newest good checkpoint, if there is one; `notes` gets what there is to say about it."""
+        """Load the newest good checkpoint, if there is one; `notes` gets the messages about it."""
         saved = checkpoint.load_newest(self._directory, notes.append)
         if saved is not None:
             changes = consistency.differences(saved.config, self._config)
             updates, steps = saved.progress["updates"], saved.progress["steps"]
-            notes.append(f"resuming {self._run_dir} at update {updates:,}, step {steps:,}, with new games")
+            notes.append(f"resuming {self.run_dir} at update {updates:,}, step {steps:,}, with new episodes")
             notes += [f"changed since then: {change}" for change in changes]
         return saved
 
@@ -54,17 +69,28 @@ class State:
         with self._writing(state):
             checkpoint.save(self._directory, state, self._config.checkpoint.keep)
 
-    def save_at_once(self) -> int:
-        """From another thread than the one that learns: save the newest whole update; its number.
+    def save_now(self, equal_weights: bool) -> str:
+        """Save from another thread than the one that learns; return what became of it."""
+        if self._config.checkpoint.restart_games or not equal_weights:
+            # Episodes would not start anew with this save, or the ranks' weights differ between two meetings.
+            return "the last regular save counts"
+        try:
+            return f"saved update {self._save_whole_update():,}"
+        except OSError as error:
+            return f"could not save: {error}"
 
-        It removes nothing: when ranks lose sight of each other, each may be the one that saves, in the same directory.
+    def _save_whole_update(self) -> int:
+        """Save the newest update that was not being applied while the arrays were read; return its number.
+
+        Nothing is removed: when ranks lose contact with each other, several may save in the same directory.
         """
         deadline = time.monotonic() + PATIENCE
         while True:
             state = self.snapshot()
-            same = state.progress["updates"] == self.progress.updates
-            if same and state.optimizer["steps"] + self.progress.skipped == self.progress.updates:
-                break  # no update was being applied while the arrays were read
+            before, now = state.progress, self.progress
+            applied = now.updates - now.skipped - now.empty
+            if before["updates"] == now.updates and state.optimizer["steps"] == applied:
+                break
             if time.monotonic() > deadline:
                 raise TimeoutError("an update is only half applied")
             time.sleep(0.001)
@@ -75,5 +101,11 @@ class State:
     @contextmanager
     def _writing(self, state: Checkpoint) -> Iterator[None]:
         with self._saving:
-            self.before_saving(state.progress["updates"])
+            self._before_saving(state.progress["updates"])
             yield
+
+
+def progress_of(saved: Json) -> Progress:
+    """Read a saved progress; fields that this version no longer has are dropped."""
+    known = {field.name for field in fields(Progress)}
+    return Progress(**{name: value for name, value in saved.items() if name in known})

@@ -1,0 +1,58 @@
+"""The names that the configuration accepts for exchangeable parts, and where each part lives.
+
+A new part is one file and one line here. A part is imported when it is asked for, so that reading a configuration loads
+neither TensorFlow nor MPI.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → module:attribute
+    "env.profile": {
+        "paper": "dba3c.envs.paper:PaperEnv",
+        "deepmind": "dba3c.envs.deepmind:DeepMindEnv",
+    },
+    "model.torso": {
+        "ba3c": "dba3c.networks.torsos:ba3c",
+        "ba3c_linear": "dba3c.networks.torsos:ba3c_linear",
+        "nips": "dba3c.networks.torsos:nips",
+        "nature": "dba3c.networks.torsos:nature",
+    },
+    "actor.kind": {
+        "async": "dba3c.actors.asynchronous:make",
+        "lockstep": "dba3c.actors.lockstep:make",
+    },
+    "algorithm.name": {
+        "a3c": "dba3c.learning.a3c:A3C",
+        "ppo": "dba3c.learning.ppo:PPO",
+    },
+    "optimizer.name": {
+        "adam": "dba3c.learning.optimizers:ADAM",
+        "rmsprop": "dba3c.learning.optimizers:RMSPROP",
+        "sgd": "dba3c.learning.optimizers:SGD",
+    },
+    "comm.strategy": {
+        "allreduce": "dba3c.comm.allreduce:AllReduce",
+        "backup": "dba3c.comm.backup:Backup",
+    },
+    "comm.transport": {
+        "mpi": "dba3c.comm.mpi:MpiTransport",
+        "horovod": "dba3c.comm.horovod:HorovodTransport",
+    },
+}
+
+
+def find(key: str, name: str) -> Any:  # each key has its own Protocol, which the caller states
+    """Import the part that a key of the configuration names."""
+    module, _, attribute = PARTS[key][name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def check(key: str, name: str) -> str:
+    """Return a name that a key accepts; ValueError, with the names there are, for any other."""
+    if name not in PARTS[key]:
+        *most, last = (f"'{known}'" for known in PARTS[key])
+        raise ValueError(f"input should be {', '.join(most)} or {last}")
+    return name

@@ -1,0 +1,174 @@
+"""Consumers of the updates that the loop yields: weight check, evaluation, checkpoints, log.
+
+Each has `due` and `after`. The ranks meet after every update for which some consumer is due, so `due` may depend on the
+number of the update alone: every rank must know it beforehand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Protocol
+
+from dba3c import envs
+from dba3c.comm.weight_check import check_weights
+from dba3c.config.schema import Config
+from dba3c.job import handshake
+from dba3c.job.process import terminal
+from dba3c.job.world import World
+from dba3c.learning.agent import Agent
+from dba3c.run_files import write_atomically
+from dba3c.run_files.metrics import Metrics, NullMetrics, RunMetrics
+from dba3c.run_files.window import Pace
+from dba3c.training import build
+from dba3c.training.evaluation import evaluate
+from dba3c.training.ranks import Ranks
+from dba3c.training.state import State
+from dba3c.types import Actor, Json, Update
+
+
+class Consumer(Protocol):
+    """Does something after updates."""
+
+    def due(self, number: int) -> bool: ...
+    def after(self, update: Update) -> None: ...
+
+
+def every(count: int, number: int) -> bool:
+    """Whether something that happens every `count` updates, or never if that is 0, happens after this one."""
+    return count > 0 and number % count == 0
+
+
+class Log:
+    """Metrics, messages and pace; it concerns rank 0 alone, so the ranks need not meet for it."""
+
+    def __init__(self, config: Config, run_dir: Path, state: State) -> None:
+        self._config = config
+        self._run_dir = run_dir
+        self._state = state
+        self._metrics: Metrics = NullMetrics()
+        self._seconds_before: float | None = None  # this job
+
+    def open(self, world: World, notes: list[str]) -> None:
+        """Begin to log a job of these ranks."""
+        self._world = world
+        if self._seconds_before is None:
+            self._seconds_before = self._state.progress.seconds
+        self.pace = Pace()
+        if world.rank > 0:
+            self._metrics = NullMetrics()
+            return
+        with contextlib.suppress(OSError):  # a full disk is reported when it matters
+            write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
+        frames = envs.frames_per_step(self._config.env)
+        self._metrics = RunMetrics(self._run_dir, self._config, self._state.progress, world.hosts, frames, terminal())
+        for note in handshake.layout(world.places, self._config.env.n_sim) + notes:
+            self.say(note)
+
+    def due(self, number: int) -> bool:  # noqa: ARG002
+        return False
+
+    def after(self, update: Update) -> None:
+        progress = self._state.progress
+        self.pace.count(update, self._world.started)
+        progress.seconds = (self._seconds_before or 0.0) + time.monotonic() - self._world.started
+        self._metrics.update(update, progress)
+
+    def evaluated(self) -> None:
+        progress = self._state.progress
+        games = f"mean of {progress.evaluation_games} greedy games"
+        self._metrics.evaluated(progress.evaluation_games, progress)
+        self.say(f"evaluation after update {progress.updates:,}: {progress.evaluation_score:.1f}, {games}")
+
+    def say(self, text: str) -> None:
+        self._metrics.say(text)
+
+    def close(self, summary: Json | None) -> None:
+        self._metrics.close(summary)
+
+
+class CheckWeights:
+    """Ends the job if the ranks' weights differ."""
+
+    def __init__(self, config: Config, agent: Agent, ranks: Ranks) -> None:
+        self._every = config.comm.check_every_updates
+        self._agent = agent
+        self._ranks = ranks
+
+    def due(self, number: int) -> bool:
+        return every(self._every, number)
+
+    def after(self, update: Update) -> None:
+        self.check(update.number)
+
+    def check(self, number: int) -> None:
+        check_weights(self._agent.weights.numpy(), self._ranks.transport, number)
+
+
+class Evaluate:
+    """Plays greedy episodes with the newest weights."""
+
+    def __init__(self, config: Config, agent: Agent, ranks: Ranks, state: State, log: Log) -> None:
+        self._config = config
+        self._agent = agent
+        self._ranks = ranks
+        self._state = state
+        self._log = log
+        self._full_at = -1  # the update after which all episodes were played, not only the probe
+
+    def due(self, number: int) -> bool:
+        return self._config.evaluate.games > 0 and every(self._config.evaluate.every_updates, number)
+
+    def after(self, _update: Update) -> None:
+        self._evaluate(self._config)
+
+    def at_the_end(self) -> None:
+        """Play all episodes, if that has not just been done."""
+        if self._config.evaluate.games > 0 and self._full_at != self._state.progress.updates:
+            self._evaluate(self._config.without_probe)
+
+    @property
+    def target_reached(self) -> bool:
+        """Whether the newest weights have reached the target."""
+        progress = self._state.progress
+        return self._full_at == progress.updates and progress.target_reached
+
+    def _evaluate(self, config: Config) -> None:
+        make_env = build.evaluation_env(config, self._ranks.world.threads)
+        with self._ranks.busy():
+            result = evaluate(config, self._agent, make_env, self._ranks.transport)
+        progress = self._state.progress
+        progress.evaluated(result.mean, len(result.scores), result.full, config.target_score)
+        self._full_at = progress.updates if result.full else -1
+        self._log.evaluated()
+
+
+class Save:
+    """Writes checkpoints on rank 0, and starts new episodes with them if that was asked for."""
+
+    def __init__(self, config: Config, ranks: Ranks, state: State, actor: Actor, log: Log) -> None:
+        self._config = config.checkpoint
+        self._ranks = ranks
+        self._state = state
+        self._actor = actor
+        self._log = log
+
+    def due(self, number: int) -> bool:
+        return every(self._config.every_updates, number)
+
+    def after(self, update: Update) -> None:
+        self.save()
+        if self._config.restart_games:
+            self._actor.restart(update.number)
+
+    def save(self) -> bool:
+        """Save on rank 0; a full disk does not end the training."""
+        try:
+            if self._ranks.first:
+                self._state.save()
+        except OSError as error:
+            updates = self._state.progress.updates
+            self._log.say(f"could not save update {updates:,}: {error}; training continues, older checkpoints are kept")
+            return False
+        return True
