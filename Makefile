@@ -53,7 +53,7 @@ test: setup-dev cluster-packages
 	$(BIN)/python -m pytest tests $(ARGS)
 
 faults: setup-dev cluster-packages
-	FAULT_TABLE=docs/faults.md $(BIN)/python -m pytest tests/faults tests/cluster/test_faults.py tests/test_handshake.py
+	FAULT_TABLE=docs/faults.md $(BIN)/python -m pytest tests/faults tests/cluster/test_faults.py
 
 soak: setup-dev
 	$(BIN)/python -m tests.faults.soak $(ARGS)

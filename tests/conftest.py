@@ -19,7 +19,7 @@ os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"  # noqa: 
 # Ranks that wait must leave the cores to the others, of which there are more than cores.
 os.environ["OMPI_MCA_mpi_yield_when_idle"] = os.environ["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"  # noqa: SIM112
 
-# tests/mpi runs under mpirun only: test_under_mpi.py starts it at several sizes.
+# tests/mpi runs under mpirun only: tests/end_to_end/test_mpi_suite.py starts it at several sizes.
 collect_ignore = [] if os.environ.get("DBA3C_UNDER_MPI") else ["mpi"]
 
 Happened = Callable[..., None]

@@ -23,8 +23,8 @@ from dba3c.learning.agent import Agent
 from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.training import build
 from dba3c.training.evaluation import evaluate
-from tests.agents import UPDATES, saved, small
-from tests.helpers import Loopback
+from tests.fakes.agents import UPDATES, saved, small
+from tests.fakes.loopback import Loopback
 
 GAMES = 5  # in two groups
 

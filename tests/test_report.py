@@ -19,7 +19,7 @@ from dba3c.reporting.groups import differing, grouped
 from dba3c.reporting.html import breakable
 from dba3c.reporting.published import PAPERS, RANDOM_HUMAN, human_normalised
 from dba3c.run_files import logs
-from tests.runs import ended, row, write_run
+from tests.fakes.made_up_runs import ended, row, write_run
 
 ROOT = Path(__file__).parents[1]
 

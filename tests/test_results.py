@@ -13,7 +13,7 @@ from dba3c.export import main
 from dba3c.reporting import groups
 from dba3c.run_files import logs
 from dba3c.run_files.logs import ROWS
-from tests.runs import ended, row, write_run
+from tests.fakes.made_up_runs import ended, row, write_run
 
 
 def columns(text: str) -> list[dict[str, str]]:

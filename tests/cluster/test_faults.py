@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dba3c.job.exit import EXIT_LOST
-from tests import jobs
 from tests.cluster import slurm
 from tests.cluster.users import TRAIN, ended, sbatch, srun, wait_for
 from tests.conftest import Happened
+from tests.fakes import real_jobs, waiting
 from tests.faults.scenes import loadable, newest_update
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -26,7 +26,7 @@ def test_the_other_hosts_go_on(tmp_path: Path, happened: Happened) -> None:
     log, launcher = tmp_path / "log", f"{Path(sys.executable).parent}/mpirun"
     options = ("--train.total_steps=1600", "--comm.check_every_updates=1")
     variables = {"RUN_DIR": str(tmp_path), "LAUNCH": launcher, "DBA3C_FAULT": "2:25:kill"}
-    job = sbatch("train.sbatch", log, *jobs.TINY, *options, **variables)
+    job = sbatch("train.sbatch", log, *real_jobs.TINY, *options, **variables)
     wait_for(lambda: newest_update(tmp_path) >= 20, log)
     since = time.monotonic()
     wait_for(lambda: "ranks go on" in log.read_text(encoding="utf-8"), log)
@@ -34,8 +34,8 @@ def test_the_other_hosts_go_on(tmp_path: Path, happened: Happened) -> None:
     wait_for(lambda: ended(job), log)
     text = log.read_text(encoding="utf-8")
     assert "rank 2 on node3 died in update 25: 3 of 4 ranks go on" in text
-    assert jobs.summary(tmp_path)["lost_ranks"] == ["rank 2 on node3"]
-    assert jobs.summary(tmp_path)["steps"] >= 1600
+    assert real_jobs.summary(tmp_path)["lost_ranks"] == ["rank 2 on node3"]
+    assert real_jobs.summary(tmp_path)["steps"] >= 1600
     assert "back into the queue" not in text
     assert took < 10
     happened("rank and host named, 3 go on with equal weights, code 0", took, "the update in flight")
@@ -47,7 +47,7 @@ def test_a_host_that_is_cut_off(tmp_path: Path, happened: Happened) -> None:
     words = (*TRAIN, f"--run-dir={tmp_path}", "--comm.silence_seconds=6")
     process = subprocess.Popen(
         slurm.as_user("srun", "--mpi=pmix", "--kill-on-bad-exit", "-N4", "-n4", *words),
-        stdout=log, stderr=log, env=slurm.environment(), cwd=jobs.ROOT,
+        stdout=log, stderr=log, env=slurm.environment(), cwd=real_jobs.ROOT,
     )  # fmt: skip
     try:
         wait_for(lambda: newest_update(tmp_path) >= 10, tmp_path / "log")
@@ -55,7 +55,7 @@ def test_a_host_that_is_cut_off(tmp_path: Path, happened: Happened) -> None:
         since = time.monotonic()
         wait_for(lambda: "cut off" in (tmp_path / "log").read_text(encoding="utf-8"), tmp_path / "log")
         took = time.monotonic() - since
-        jobs.wait_for(lambda: not slurm.trainings("node3"), 30, lambda: "the rank on node3 does not leave by itself")
+        waiting.until(lambda: not slurm.trainings("node3"), 30, lambda: "the rank on node3 does not leave by itself")
     finally:
         slurm.link("node3", "up")
         process.wait(60)
@@ -76,7 +76,7 @@ def test_a_slow_network(tmp_path: Path, happened: Happened) -> None:
     finally:
         slurm.shape("10gbit")
     assert result.code == 0, result.output
-    waited = jobs.summary(tmp_path)["shares"]["wait"]
+    waited = real_jobs.summary(tmp_path)["shares"]["wait"]
     assert waited > 0.5
     assert float(list(csv.DictReader((tmp_path / "metrics.csv").open()))[-1]["wait_share"]) > 0.3
     happened(f"goes on; {waited:.0%} of the time waiting, as summary and metrics tell")

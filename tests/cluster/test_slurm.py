@@ -10,16 +10,16 @@ import pytest
 
 import dba3c
 from dba3c.job.exit import EXIT_BAD_INPUT
-from tests import jobs
 from tests.cluster import slurm
 from tests.cluster.users import EXACT, TRAIN, ended, sbatch, srun, wait_for
+from tests.fakes import real_jobs
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
 
 class Run(NamedTuple):
     folder: Path
-    result: jobs.Result
+    result: real_jobs.Result
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_four_hosts_train_as_one(undisturbed: Run) -> None:
     result = undisturbed.result
     assert result.code == 0, result.output
-    assert jobs.summary(undisturbed.folder)["ranks"] == 4  # which have equal weights, or the last check had failed
+    assert real_jobs.summary(undisturbed.folder)["ranks"] == 4  # which have equal weights, or the last check had failed
     assert "4           1" in result.output, result.output  # hosts, ranks each
     assert "node1, node2, node3, node4" in result.output
     assert result.output.count("done after 100 updates") == 1
@@ -49,16 +49,16 @@ def test_without_pmix_four_singletons_are_refused(tmp_path: Path, mpi: str) -> N
 
 def test_a_job_that_is_stopped_goes_back_into_the_queue_and_ends_the_same(tmp_path: Path, undisturbed: Run) -> None:
     log = tmp_path / "log"
-    job = sbatch("train.sbatch", log, *jobs.TINY, *EXACT, RUN_DIR=str(tmp_path))
+    job = sbatch("train.sbatch", log, *real_jobs.TINY, *EXACT, RUN_DIR=str(tmp_path))
     wait_for(lambda: len(list(tmp_path.glob("checkpoints/*.npz"))) >= 2, log)
     assert slurm.command("scancel", "--signal=USR1", job).returncode == 0
     wait_for(lambda: ended(job), log)
     text = log.read_text(encoding="utf-8")
     assert text.count("back into the queue") == 1, text
     assert f"resuming {tmp_path} at update" in text
-    summary = jobs.summary(tmp_path)
+    summary = real_jobs.summary(tmp_path)
     assert (summary["ranks"], summary["updates"]) == (4, 100)
-    assert summary["weight_hash"] == jobs.summary(undisturbed.folder)["weight_hash"]
+    assert summary["weight_hash"] == real_jobs.summary(undisturbed.folder)["weight_hash"]
 
 
 def test_a_rank_with_another_configuration_is_named(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_rank_with_another_configuration_is_named(tmp_path: Path) -> None:
 
 
 def test_a_rank_with_another_version_is_named(tmp_path: Path) -> None:
-    jobs.other_version(tmp_path)
+    real_jobs.other_version(tmp_path)
     (tmp_path / "stranger.sh").write_text(f"cd {tmp_path}; exec {' '.join(TRAIN)}", encoding="utf-8")
     programs = f"0-2 {' '.join(TRAIN)}\n3 sh {tmp_path / 'stranger.sh'}\n"
     (tmp_path / "programs").write_text(programs, encoding="utf-8")

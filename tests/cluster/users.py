@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import jobs
 from tests.cluster import slurm
+from tests.fakes import real_jobs, waiting
 
-TRAIN = (sys.executable, "-m", "dba3c.train", *jobs.TINY)
+TRAIN = (sys.executable, "-m", "dba3c.train", *real_jobs.TINY)
 EXACT = ("--checkpoint.restart_games=true", "--checkpoint.every_updates=5", "--train.total_steps=3200")
 PATIENCE = 180.0
 
 
-def srun(*words: str, mpi: str = "pmix") -> jobs.Result:
+def srun(*words: str, mpi: str = "pmix") -> real_jobs.Result:
     result = slurm.command("srun", f"--mpi={mpi}", "-N4", "-n4", *words, seconds=PATIENCE)
-    return jobs.Result(result.returncode, result.stdout + result.stderr)
+    return real_jobs.Result(result.returncode, result.stdout + result.stderr)
 
 
 def sbatch(script: str, log: Path, *arguments: str, **variables: str) -> str:
@@ -33,7 +33,7 @@ def wait_for(what: Callable[[], bool], log: Path) -> None:
         text = log.read_text(encoding="utf-8") if log.exists() else ""
         return f"{slurm.command('scontrol', 'show', 'job').stdout}\n{text}"
 
-    jobs.wait_for(what, PATIENCE, why)
+    waiting.until(what, PATIENCE, why)
 
 
 def ended(job: str) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dba3c.run_files import checkpoint
-from tests import jobs
+from tests.fakes import real_jobs, waiting
 
 RANKS = 4
 HOST = socket.gethostname()
@@ -35,8 +35,8 @@ class Job:
     def __init__(self, run_dir: Path, *options: str, fault: str = "", launcher: tuple[str, ...] = ()) -> None:
         self.run_dir, self.output, self._pids = run_dir, "", list[int]()
         self._shared_before = set(SHARED_MEMORY.iterdir())
-        mpirun, *rest = jobs.command(RANKS, "-m", "dba3c.train", *jobs.TINY, f"--run-dir={run_dir}", *options)
-        self._process = jobs.start_words([mpirun, *launcher, *rest], DBA3C_FAULT=fault)
+        mpirun, *rest = real_jobs.command(RANKS, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={run_dir}", *options)
+        self._process = real_jobs.start_words([mpirun, *launcher, *rest], DBA3C_FAULT=fault)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -47,14 +47,14 @@ class Job:
 
     def wait_for_update(self, update: int) -> None:
         """Until a checkpoint of that update, or a later one, is there."""
-        jobs.wait_for(lambda: newest_update(self.run_dir) >= update, why=lambda: self.output)
+        waiting.until(lambda: newest_update(self.run_dir) >= update, why=lambda: self.output)
 
     def wait_for_words(self, words: str, seconds: float = 90.0) -> None:
-        jobs.wait_for(lambda: words in self.output, seconds, why=lambda: self.output)
+        waiting.until(lambda: words in self.output, seconds, why=lambda: self.output)
 
     def rank(self, number: int) -> int:
         """Its process."""
-        return jobs.ranks_of(self._process.pid)[number]
+        return real_jobs.ranks_of(self._process.pid)[number]
 
     def signal(self, rank: int, number: signal.Signals) -> float:
         os.kill(self.rank(rank), number)
@@ -67,7 +67,7 @@ class Job:
     def kill_one(self, rank: int) -> bool:
         """SIGKILL a rank, or with -1 the launcher; False if the job was over before."""
         with contextlib.suppress(ProcessLookupError):
-            self._pids = jobs.ranks_of(self._process.pid)
+            self._pids = real_jobs.ranks_of(self._process.pid)
             everybody = [*self._pids, self._process.pid]
             os.kill(everybody[min(rank, len(self._pids))], signal.SIGKILL)
         return self._process.wait(30) != 0
@@ -80,7 +80,7 @@ class Job:
 
         Only a job that has not `started` to train may leave shared memory, which it has not yet taken the names from.
         """
-        pids = self._pids or jobs.ranks_of(self._process.pid)
+        pids = self._pids or real_jobs.ranks_of(self._process.pid)
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -88,8 +88,8 @@ class Job:
             raise AssertionError(f"the job hangs:\n{self.output}") from None
         took = time.monotonic() - since
         self._reader.join(10)
-        jobs.wait_for(lambda: not any(alive(pid) for pid in pids), 10, lambda: f"processes of {pids} are left")
-        jobs.wait_for(lambda: not started or not self._shared(), 10, lambda: f"shared memory is left: {self._shared()}")
+        waiting.until(lambda: not any(alive(pid) for pid in pids), 10, lambda: f"processes of {pids} are left")
+        waiting.until(lambda: not started or not self._shared(), 10, lambda: f"shared memory is left: {self._shared()}")
         return Ended(self._process.returncode, self.output, took)
 
     def _shared(self) -> set[Path]:
@@ -98,7 +98,7 @@ class Job:
         return new and {path for path in new if not any(str(path) in text for text in all_maps())}
 
     def kill(self) -> None:
-        for pid in (*jobs.ranks_of(self._process.pid), self._process.pid):
+        for pid in (*real_jobs.ranks_of(self._process.pid), self._process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import jobs
+from tests.fakes import real_jobs
 from tests.faults import scenes
 
 STEPS = 4_800  # 150 updates: several kills fit into one training
@@ -43,7 +43,7 @@ def soak(kills: int, seed: int, folder: Path, say: Callable[[str], None], steps:
             say(f"kill {killed} of {kills}")
         result = scenes.Job(run_dir, *options).end(time.monotonic(), 300, started=False)
         assert result.code == 0, result.output
-        found = jobs.summary(run_dir)["weight_hash"]
+        found = real_jobs.summary(run_dir)["weight_hash"]
         say(f"training {trainings}: {found}")
         assert found == expected, f"{run_dir}: {found} instead of {expected}"
         trainings += 1
@@ -57,7 +57,7 @@ def unbroken(run_dir: Path, options: tuple[str, ...]) -> tuple[str, float]:
     startup = time.monotonic() - start
     ended = job.end(start, 300, started=False)
     assert ended.code == 0, ended.output
-    return str(jobs.summary(run_dir)["weight_hash"]), startup
+    return str(real_jobs.summary(run_dir)["weight_hash"]), startup
 
 
 def kill_once(

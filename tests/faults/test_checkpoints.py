@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from dba3c.run_files.checkpoint import Checkpoint, load_newest, newest_first, save, update_of
-from tests import jobs
 from tests.conftest import Happened
+from tests.fakes import real_jobs
+from tests.fakes.settings import settings
 from tests.faults import scenes
-from tests.helpers import settings
 
 PLACES = 200
 
@@ -60,7 +60,7 @@ def test_a_save_that_is_cut_short(tmp_path: Path, happened: Happened, number: si
     dice = random.Random(number)
     words = f"from tests.faults.test_checkpoints import *; save_for_ever(Path({str(tmp_path)!r}))"
     for _ in range(10):
-        process = subprocess.Popen([sys.executable, "-c", words], cwd=jobs.ROOT, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, "-c", words], cwd=real_jobs.ROOT, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         first = process.stdout.readline()
         time.sleep(dice.uniform(0, 0.02))
@@ -96,7 +96,7 @@ def test_none_is_left(tmp_path: Path, happened: Happened) -> None:
     for updates in (1, 2):
         path = save(tmp_path / "checkpoints", state(updates), keep=3)
         path.write_bytes(path.read_bytes()[:-1])
-    result = jobs.train(2, tmp_path)
+    result = real_jobs.train(2, tmp_path)
     assert result.code == 2, result.output
     assert result.output.count("dba3c:") == 1
     assert "none of its 2 checkpoints can be loaded" in result.output
@@ -107,7 +107,7 @@ def test_none_is_left(tmp_path: Path, happened: Happened) -> None:
 @pytest.mark.fault(11, "checkpoint of another game")
 def test_another_game(tmp_path: Path, happened: Happened) -> None:
     save(tmp_path / "checkpoints", state(1), keep=3)  # of breakout
-    result = jobs.train(2, tmp_path)
+    result = real_jobs.train(2, tmp_path)
     assert result.code == 2, result.output
     assert "env.game='pong'" in result.output
     assert result.output.count("dba3c:") == 1

@@ -10,8 +10,8 @@ import pytest
 
 from dba3c.job.exit import EXIT_ERROR, EXIT_LOST, EXIT_NOT_FINITE
 from dba3c.run_files import checkpoint
-from tests import jobs
 from tests.conftest import Happened
+from tests.fakes import real_jobs
 from tests.faults.scenes import HOST, ended_by, lines, loadable
 
 SOON = ("--comm.silence_seconds=5",)  # instead of the 30 s that a busy cluster needs
@@ -107,7 +107,7 @@ def test_simulators_that_always_crash(tmp_path: Path, happened: Happened) -> Non
 
 @pytest.mark.fault(4, "fault in the injector's own words")
 def test_a_fault_that_does_not_exist(tmp_path: Path) -> None:
-    result = jobs.train(2, tmp_path / "run", DBA3C_FAULT="1:5:kil")
+    result = real_jobs.train(2, tmp_path / "run", DBA3C_FAULT="1:5:kil")
     assert result.code == 2, result.output
     assert "did you mean kill?" in result.output
     assert result.output.count("dba3c:") == 1

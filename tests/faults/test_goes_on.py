@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests import jobs
 from tests.conftest import Happened
+from tests.fakes import real_jobs
 from tests.faults import scenes
 from tests.faults.scenes import HOST, lines
 
@@ -36,7 +36,7 @@ def survived(tmp_path_factory: pytest.TempPathFactory) -> Survived:
     paused = time.monotonic() - begin
     ended = job.end(time.monotonic())
     assert ended.code == 0, ended.output
-    return Survived(ended.output, jobs.summary(run_dir), paused)
+    return Survived(ended.output, real_jobs.summary(run_dir), paused)
 
 
 @pytest.mark.fault(4, "SIGSTOP of rank 2 for 5 s")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import jobs
 from tests.conftest import Happened
+from tests.fakes import real_jobs
 from tests.faults import scenes
 from tests.faults.scenes import FAULT_TOLERANT, HOST
 
@@ -35,7 +35,7 @@ def test_the_others_go_on(tmp_path: Path, happened: Happened, victims: list[int]
     left, names = scenes.RANKS - len(victims), [f"rank {victim} on {HOST}" for victim in victims]
     assert re.search(r"died in update 2[3-6]: \d of \d ranks go on", ended.output)
     assert f"an update learns from {8 * left} data points instead of" in ended.output
-    summary = jobs.summary(tmp_path)
+    summary = real_jobs.summary(tmp_path)
     assert summary["ranks"] == left
     assert len(summary["lost_ranks"]) == len(victims)
     assert names[0] in ended.output
@@ -46,7 +46,7 @@ def test_the_others_go_on(tmp_path: Path, happened: Happened, victims: list[int]
 
 
 def test_shrinking_needs_a_launcher_that_can(tmp_path: Path) -> None:
-    result = jobs.train(2, tmp_path / "run", "--comm.on_failure=shrink")
+    result = real_jobs.train(2, tmp_path / "run", "--comm.on_failure=shrink")
     assert result.code == 2, result.output
     assert "mpirun --with-ft ulfm" in result.output
     assert result.output.count("dba3c:") == 1

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_NOT_SAVED
-from tests import jobs
 from tests.conftest import Happened
+from tests.fakes import real_jobs, waiting
 from tests.faults.scenes import HOST
 
 
@@ -29,7 +29,7 @@ from tests.faults.scenes import HOST
     ],
 )
 def test_bad_input_is_told_once(tmp_path: Path, happened: Happened, option: str, words: str) -> None:
-    result = jobs.train(4, tmp_path / "run", option)
+    result = real_jobs.train(4, tmp_path / "run", option)
     assert result.code == EXIT_BAD_INPUT, result.output
     assert result.output.count("dba3c:") == 1, result.output
     assert words in result.output
@@ -40,7 +40,7 @@ def test_bad_input_is_told_once(tmp_path: Path, happened: Happened, option: str,
 
 def test_a_run_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    result = jobs.train(2, tmp_path / "file" / "run")
+    result = real_jobs.train(2, tmp_path / "file" / "run")
     assert result.code == EXIT_BAD_INPUT, result.output
     assert "cannot be written" in result.output
     assert result.output.count("dba3c:") == 1
@@ -50,7 +50,7 @@ def test_a_run_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize("task", ["0", "3"])
 def test_tasks_that_do_not_find_each_other_are_refused(tmp_path: Path, happened: Happened, task: str) -> None:
     """What srun does with the wrong --mpi: four tasks, each alone in its world; only the first speaks."""
-    result = jobs.run(
+    result = real_jobs.run(
         0, "-m", "dba3c.train", f"--run-dir={tmp_path / 'run'}", SLURM_STEP_NUM_TASKS="4", SLURM_PROCID=task
     )
     assert result.code == EXIT_BAD_INPUT
@@ -64,30 +64,32 @@ def test_a_full_disk_does_not_end_the_training_but_the_last_save_must_succeed(
     tmp_path: Path, happened: Happened
 ) -> None:
     """No file may grow beyond 300 kB, as a checkpoint does."""
-    words = jobs.command(2, "-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path}", "--train.total_steps=400")
-    result = jobs.run_words(["sh", "-c", 'ulimit -f 600; exec "$@"', "sh", *words])
+    words = real_jobs.command(
+        2, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={tmp_path}", "--train.total_steps=400"
+    )
+    result = real_jobs.run_words(["sh", "-c", 'ulimit -f 600; exec "$@"', "sh", *words])
     assert result.code == EXIT_NOT_SAVED, result.output
     assert result.output.count("could not save update") == 3  # 10, 20 and the last, 25
     assert "File too large" in result.output
     assert f"rank 0 on {HOST} could not save the end, after 25 updates" in result.output
-    assert jobs.summary(tmp_path)["updates"] == 25
+    assert real_jobs.summary(tmp_path)["updates"] == 25
     assert not list((tmp_path / "checkpoints").iterdir())
     happened("told at every save; trained to the end, code 4", lost="the run: no save succeeded")
 
 
 @pytest.mark.fault(24, "two jobs on one run directory")
 def test_two_jobs_on_one_run_directory(tmp_path: Path, happened: Happened) -> None:
-    first = jobs.start(2, "-m", "dba3c.train", *jobs.TINY, f"--run-dir={tmp_path}")
+    first = real_jobs.start(2, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={tmp_path}")
     try:
-        jobs.wait_for((tmp_path / "checkpoints").exists)
+        waiting.until((tmp_path / "checkpoints").exists)
         owner = (tmp_path / "lock").read_text(encoding="utf-8").split()[1]
-        second = jobs.train(2, tmp_path)
+        second = real_jobs.train(2, tmp_path)
         assert second.code == EXIT_BAD_INPUT, second.output
         assert second.output.count("dba3c:") == 1
         assert f"process {owner} on" in second.output
         os.kill(int(owner), signal.SIGKILL)
     finally:
         first.communicate(timeout=60)
-    result = jobs.train(2, tmp_path, "--train.total_steps=16")  # the lock of a dead job holds nobody up
+    result = real_jobs.train(2, tmp_path, "--train.total_steps=16")  # the lock of a dead job holds nobody up
     assert result.code == 0, result.output
     happened("the second refused, the owner named; a dead owner's lock blocks nobody")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dba3c.job.exit import EXIT_STOPPED
-from tests import jobs
 from tests.conftest import Happened
+from tests.fakes import real_jobs
 from tests.faults import scenes
 from tests.faults.scenes import HOST, loadable
 
@@ -24,15 +24,15 @@ def test_a_signal_saves_and_stops_all(
     since = max(job.signal(rank, number) for rank in ranks)
     ended = job.end(since)
     assert ended.code == EXIT_STOPPED, ended.output
-    stopped = jobs.summary(tmp_path)
+    stopped = real_jobs.summary(tmp_path)
     assert f"stopped by a signal to rank {ranks[0]} on {HOST}" in ended.output
     assert f"after {stopped['updates']} updates" in ended.output
     assert loadable(tmp_path) == stopped["updates"]
     if number == signal.SIGTERM:
         more = stopped["steps"] + 3 * 16
-        resumed = jobs.train(2, tmp_path, f"--train.total_steps={more}")
+        resumed = real_jobs.train(2, tmp_path, f"--train.total_steps={more}")
         assert resumed.code == 0, resumed.output
         assert "resuming" in resumed.output
-        assert jobs.summary(tmp_path)["steps"] == more
+        assert real_jobs.summary(tmp_path)["steps"] == more
     whom = f"rank {ranks[0]}" if len(ranks) == 1 else "all ranks"
     happened(f"{number.name} to {whom}: agreed on one update, saved, code 75; resumes", ended.seconds)

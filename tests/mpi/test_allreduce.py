@@ -6,7 +6,7 @@ import numpy as np
 
 from dba3c.comm.allreduce import AllReduce, Parts
 from dba3c.types import Array, Gradient, Progress, Timings, Transport
-from tests.helpers import settings
+from tests.fakes.settings import settings
 
 PARAMETERS = 1000
 

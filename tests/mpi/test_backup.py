@@ -12,7 +12,7 @@ import pytest
 from dba3c.comm import STRATEGIES
 from dba3c.comm.allreduce import Parts
 from dba3c.types import Array, Gradient, Progress, Timings, Transport, Update
-from tests.helpers import settings
+from tests.fakes.settings import settings
 
 PARAMETERS = 200
 Delay = Callable[[int, int], float]  # rank, version → seconds of computing

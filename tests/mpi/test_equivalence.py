@@ -17,7 +17,7 @@ from dba3c.training import build
 from dba3c.training.evaluation import evaluate
 from dba3c.training.loop import train
 from dba3c.types import Array, Progress, Timings, Transport
-from tests.helpers import Loopback
+from tests.fakes.loopback import Loopback
 
 T = TypeVar("T")
 

@@ -1,0 +1,160 @@
+"""The lockstep player against the script of its games."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import islice
+
+import numpy as np
+
+from dba3c.actors.lockstep import Lockstep
+from dba3c.seeds import GAMES, action_noise, game_seeds
+from dba3c.types import Batch, Timings
+from tests.fakes import scripted_env
+from tests.fakes.scripted_env import Moment, ScriptedPolicy, TapeEnv, ends, moments, raw_reward, scripted, value
+from tests.fakes.settings import settings
+
+GAMMA = np.float32(0.99)
+
+
+def make_player(
+    n_sim: int = 2, n_steps: int = 3, first: int = 0, tape: list[str] | None = None
+) -> tuple[Lockstep, ScriptedPolicy]:
+    config = settings(f"env.n_sim={n_sim}", f"actor.n_steps={n_steps}")
+    policy = ScriptedPolicy(tape)
+    return Lockstep(config, TapeEnv(n_sim, first, tape), policy, first, Timings()), policy
+
+
+def take(player: Lockstep, batches: int) -> list[Batch]:
+    """Copies, because a batch is valid only until the next one is asked for."""
+    return [deepcopy(batch) for batch in islice(player, batches)]
+
+
+def steps_of(batches: list[Batch], simulator: int) -> list[Moment]:
+    return [at for batch in batches for at in moments(batch.observations[:, simulator])]
+
+
+def assert_same_play(first: list[Batch], second: list[Batch]) -> None:
+    for a, b in zip(first, second, strict=True):
+        for name, one, other in zip(Batch._fields, a, b, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+def test_calls_of_two_batches() -> None:
+    tape: list[str] = []
+    player, _ = make_player(tape=tape)
+    player.restart(0)
+    next(player)
+    next(player)
+    assert tape == [
+        "reset",
+        "predict 0:0:0 1:0:0", "step 0 1",
+        "predict 0:0:1 1:0:1", "step 1 2",
+        "predict 0:0:2 1:0:2", "step 2 0",
+        "predict 0:0:3 1:0:3",  # bootstrap
+        "predict 0:0:3 1:0:3", "step 0 1",  # again, because the weights have changed meanwhile
+        "predict 0:0:4 1:1:0", "step 1 2",
+        "predict 0:0:5 1:1:1", "step 2 0",
+        "predict 0:0:6 1:1:2",
+    ]  # fmt: skip
+
+
+def test_every_step_appears_exactly_once_and_in_order() -> None:
+    player, _ = make_player(n_sim=3, n_steps=4)
+    player.restart(0)
+    batches = take(player, 12)
+    for simulator in range(3):
+        assert steps_of(batches, simulator) == scripted(simulator, 48)
+
+
+def test_rewards_are_clipped_and_scores_are_raw() -> None:
+    player, _ = make_player(n_sim=3, n_steps=5)
+    player.restart(0)
+    batches = take(player, 8)
+    for batch in batches:
+        raw = np.array([raw_reward(at) for at in moments(batch.observations)])
+        np.testing.assert_array_equal(batch.rewards.ravel(), np.clip(raw, -1, 1).astype(np.float32))
+    finished: list[tuple[float, int]] = []
+    for together in zip(*(scripted(simulator, 40) for simulator in range(3)), strict=True):
+        for at in together:
+            if ends(at):
+                score = sum(raw_reward(Moment(at.simulator, at.game, step)) for step in range(at.step + 1))
+                finished.append((score, at.step + 1))
+    assert [tuple(episode) for batch in batches for episode in batch.episodes] == finished
+
+
+def test_discounts_are_zero_at_terminal_steps_only() -> None:
+    player, _ = make_player(n_sim=3, n_steps=5)
+    player.restart(0)
+    for batch in take(player, 8):
+        expected = [0 if ends(at) or scripted_env.loses_life(at) else GAMMA for at in moments(batch.observations)]
+        np.testing.assert_array_equal(batch.discounts.ravel(), np.array(expected, np.float32))
+
+
+def test_values_are_those_of_the_observations_and_the_last_of_the_one_after() -> None:
+    player, _ = make_player(n_sim=3, n_steps=4)
+    player.restart(0)
+    for batch in take(player, 10):
+        np.testing.assert_array_equal(batch.values[:-1].ravel(), [value(at) for at in moments(batch.observations)])
+        np.testing.assert_array_equal(
+            batch.values[-1], [value(scripted_env.following(at)) for at in moments(batch.observations[-1])]
+        )
+
+
+def test_versions_are_those_of_the_policy() -> None:
+    player, policy = make_player()
+    player.restart(0)
+    assert (next(player).versions == 0).all()
+    policy.version = 41
+    batch = next(player)
+    assert batch.versions.shape == batch.actions.shape
+    assert (batch.versions == 41).all()
+
+
+def test_play_does_not_depend_on_how_simulators_are_shared_out() -> None:
+    together, _ = make_player(n_sim=4)
+    left, _ = make_player(n_sim=2, first=0)
+    right, _ = make_player(n_sim=2, first=2)
+    for player in (together, left, right):
+        player.restart(7)
+    for whole, first, second in zip(take(together, 5), take(left, 5), take(right, 5), strict=True):
+        for name, one, *halves in zip(Batch._fields[:-1], whole[:-1], first[:-1], second[:-1], strict=True):
+            np.testing.assert_array_equal(one, np.concatenate(halves, axis=1), err_msg=name)
+        assert sorted(whole.episodes) == sorted(first.episodes + second.episodes)
+
+
+def test_seeds_and_noise_are_keyed_by_simulator_update_and_step() -> None:
+    player, _ = make_player(n_sim=2, n_steps=3, first=6)
+    player.restart(9)
+    batches, simulators = take(player, 3), np.array([6, 7])
+    for step in range(9):
+        batch, t = batches[step // 3], step % 3
+        np.testing.assert_array_equal(batch.log_probabilities[t], action_noise(0, 9, simulators, step))
+        np.testing.assert_array_equal(
+            scripted_env.seeds_shown(batch.observations[t]), game_seeds(0, GAMES, 9, simulators)
+        )
+    noise = np.concatenate([batch.log_probabilities.ravel() for batch in batches])
+    assert len(set(noise.tolist())) == noise.size
+
+
+def test_restart_is_a_function_of_seed_and_update() -> None:
+    used, _ = make_player()
+    used.restart(0)
+    take(used, 3)  # leaves games half played
+    used.restart(5)
+    fresh, _ = make_player()
+    fresh.restart(5)
+    again, other = take(used, 6), take(fresh, 6)
+    assert_same_play(again, other)
+    fresh.restart(6)
+    different = take(fresh, 6)
+    assert (
+        scripted_env.seeds_shown(different[0].observations) != scripted_env.seeds_shown(other[0].observations)
+    ).all()
+    assert (different[0].log_probabilities != other[0].log_probabilities).all()
+
+
+def test_close_closes_the_simulators() -> None:
+    env = TapeEnv(2)
+    Lockstep(settings("env.n_sim=2"), env, ScriptedPolicy(), 0, Timings()).close()
+    assert env.closed

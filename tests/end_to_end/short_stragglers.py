@@ -1,0 +1,22 @@
+"""python -m tests.end_to_end.short_stragglers SECONDS FILE: the benchmark of stragglers, with pauses of only 0.5 s."""
+
+from __future__ import annotations
+
+import runpy
+from typing import Any
+
+from dba3c.benchmarks import emulated_ranks
+from dba3c.benchmarks.emulated_ranks import Pace, Pattern
+
+honest = emulated_ranks.measure
+
+
+def measure(comm: Any, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Pace:
+    if pattern.pause:  # begins after two seconds
+        pattern, seconds = pattern._replace(pause=0.5), 3.0
+    return honest(comm, pattern, n_backup, seconds, parameters)
+
+
+if __name__ == "__main__":
+    emulated_ranks.measure = measure
+    runpy.run_module("dba3c.benchmarks.stragglers", run_name="__main__", alter_sys=True)

@@ -1,0 +1,95 @@
+"""Start real jobs: mpirun and python -m dba3c.train, as a user would."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dba3c.benchmarks.launching import mpirun
+
+ROOT = Path(__file__).parents[2]
+TINY = (  # a job of a few seconds: small games, no evaluation
+    "--preset=paac",
+    "--game=pong",
+    "--env.n_sim=2",
+    "--actor.n_steps=4",
+    "--model.hidden=16",
+    "--evaluate.games=0",
+    "--checkpoint.every_updates=10",
+)
+
+
+class Result(NamedTuple):
+    code: int
+    output: str  # stdout and stderr together
+
+
+def command(ranks: int, *words: str) -> list[str]:
+    """The words that start python on `ranks` ranks; 0 ranks: without a launcher."""
+    launcher = [mpirun(), "-np", str(ranks), "--bind-to", "none"] if ranks else []
+    return [*launcher, sys.executable, *words]
+
+
+def start(ranks: int, *words: str, **environment: str) -> subprocess.Popen[str]:
+    return start_words(command(ranks, *words), **environment)
+
+
+def start_words(words: list[str], **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        words,
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run(ranks: int, *words: str, seconds: float = 120.0, **environment: str) -> Result:
+    """Run to the end; a job that outlives its time is killed and fails the test."""
+    return run_words(command(ranks, *words), seconds, **environment)
+
+
+def run_words(words: list[str], seconds: float = 120.0, **environment: str) -> Result:
+    process = start_words(words, **environment)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+        raise AssertionError(f"the job hangs:\n{output}") from None
+    return Result(process.returncode, output)
+
+
+def train(ranks: int, run_dir: Path, *options: str, **environment: str) -> Result:
+    return run(ranks, "-m", "dba3c.train", *TINY, f"--run-dir={run_dir}", *options, **environment)
+
+
+def other_version(folder: Path) -> None:
+    """A copy of the package in `folder` that says that it is another version."""
+    shutil.copytree(ROOT / "dba3c", folder / "dba3c")
+    module = folder / "dba3c" / "__init__.py"
+    text = module.read_text(encoding="utf-8")
+    module.write_text(text.replace('__version__ = "', '__version__ = "9.'), encoding="utf-8")
+
+
+def ranks_of(pid: int) -> list[int]:
+    """Processes of the ranks below a launcher, lowest first."""
+    found = []
+    with contextlib.suppress(OSError):  # the launcher is gone
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split():
+            with contextlib.suppress(OSError):  # the rank is gone
+                if b"dba3c" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(int(child))
+    return sorted(found)
+
+
+def summary(run_dir: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((run_dir / "summary.json").read_text(encoding="utf-8"))
+    return content

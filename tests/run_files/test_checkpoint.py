@@ -1,0 +1,226 @@
+"""Checkpoints: exact, whole or not at all, verified, never executed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dba3c.config.loading import parse
+from dba3c.config.messages import ConfigError
+from dba3c.run_files.checkpoint import Checkpoint, load, load_newest, newest_first, save
+from tests.fakes.settings import settings
+
+
+def state(updates: int = 7, *overrides: str) -> Checkpoint:
+    draw = np.random.default_rng(updates)
+    weights = draw.normal(size=100).astype(np.float32)
+    weights[:3] = np.nextafter(np.float32(1), np.float32(2)), -0.0, 1e-42  # what a detour over text would round
+    slots = {"m": draw.normal(size=100).astype(np.float32), "steps": np.array(updates)}
+    progress = {"updates": updates, "seconds": 0.1 + 0.2, "best_score": None, "target_reached": True}
+    return Checkpoint(weights, slots, progress, settings(*overrides))
+
+
+def assert_equal(one: Checkpoint, other: Checkpoint) -> None:
+    assert one.weights.dtype == other.weights.dtype
+    assert one.weights.tobytes() == other.weights.tobytes()
+    assert one.optimizer.keys() == other.optimizer.keys()
+    for name, slot in one.optimizer.items():
+        np.testing.assert_array_equal(slot, other.optimizer[name], strict=True)
+    assert (one.progress, one.config) == (other.progress, other.config)
+
+
+def load_quietly(directory: Path) -> tuple[Checkpoint | None, list[str]]:
+    warnings: list[str] = []
+    return load_newest(directory, warnings.append), warnings
+
+
+def put(directory: Path, data: bytes, updates: int = 9) -> Path:
+    """A file that carries its right checksum."""
+    path = directory / f"update-{updates:09d}.{hashlib.sha256(data).hexdigest()[:16]}.npz"
+    path.write_bytes(data)
+    return path
+
+
+def npz(**arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=True, **arrays)
+    return buffer.getvalue()
+
+
+def test_round_trip_is_exact(tmp_path: Path) -> None:
+    saved = state(7, "env.game=pong", "optimizer.learning_rate=0.00123", "train.target_score=none")
+    path = save(tmp_path / "new" / "folder", saved, keep=3)
+    assert_equal(load(path), saved)
+    loaded, warnings = load_quietly(path.parent)
+    assert loaded is not None
+    assert_equal(loaded, saved)
+    assert not warnings
+
+
+def test_no_checkpoint_yet(tmp_path: Path) -> None:
+    assert load_quietly(tmp_path) == (None, [])
+    assert load_quietly(tmp_path / "missing") == (None, [])
+
+
+def test_the_newest_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "notes.npz").write_bytes(b"not ours")
+    for updates in (5, 10, 100, 1000):
+        save(tmp_path, state(updates), keep=2)
+    assert [load(path).progress["updates"] for path in newest_first(tmp_path)] == [1000, 100]
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_a_save_never_removes_what_it_has_just_written(tmp_path: Path, keep: int) -> None:
+    """A run that fell back to an older checkpoint saves below the damaged newer ones."""
+    for updates in (30, 40):
+        save(tmp_path, state(updates), keep=2)
+    for path in newest_first(tmp_path):
+        path.write_bytes(b"damaged")
+    saved = save(tmp_path, state(25), keep)
+    assert saved.exists()
+    loaded, _ = load_quietly(tmp_path)
+    assert loaded is not None
+    assert loaded.progress["updates"] == 25
+
+
+@pytest.mark.parametrize("broken", ["fsync", "replace"])
+def test_a_failing_write_leaves_the_old_checkpoint_and_nothing_else(
+    tmp_path: Path, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = save(tmp_path, state(1), keep=1)
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((os, "fsync", fail) if broken == "fsync" else (Path, "replace", fail)))
+        with pytest.raises(OSError, match="no space left"):
+            save(tmp_path, state(2), keep=1)
+    assert list(tmp_path.iterdir()) == [old]
+    assert_equal(load(old), state(1))
+
+
+def test_a_checkpoint_gets_its_name_when_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[Path]] = []
+    fsync = os.fsync
+
+    def watch(descriptor: int) -> None:
+        seen.append(newest_first(tmp_path))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watch)
+    path = save(tmp_path, state(3), keep=1)
+    assert seen == [[], [path]]  # first the file under another name, then the folder that holds the new name
+
+
+def damage(path: Path, how: str, where: float) -> None:
+    data = bytearray(path.read_bytes())
+    place = min(int(where * len(data)), len(data) - 1)
+    data[place] ^= 1 << 3
+    if how == "truncate":
+        del data[place:]
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("where", [0.0, 0.02, 0.3, 0.7, 0.95, 1.0])
+@pytest.mark.parametrize("how", ["truncate", "flip"])
+def test_a_damaged_newest_checkpoint_is_passed_over_with_a_warning(tmp_path: Path, how: str, where: float) -> None:
+    save(tmp_path, state(1), keep=3)
+    newest = save(tmp_path, state(2), keep=3)
+    damage(newest, how, where)
+    with pytest.raises(ValueError, match="damaged"):
+        load(newest)
+    loaded, warnings = load_quietly(tmp_path)
+    assert loaded is not None
+    assert_equal(loaded, state(1))
+    assert len(warnings) == 1
+    assert newest.name in warnings[0]
+
+
+def test_whole_content_under_the_wrong_name_is_damage_too(tmp_path: Path) -> None:
+    """The archive's own checksums are fine here; only ours tells that this is not what was saved."""
+    older, newest = (save(tmp_path, state(updates), keep=3) for updates in (1, 2))
+    newest.write_bytes(older.read_bytes())
+    with pytest.raises(ValueError, match="checksum"):
+        load(newest)
+
+
+def test_all_damaged_is_an_error_that_names_the_run_directory(tmp_path: Path) -> None:
+    for updates in (1, 2):
+        damage(save(tmp_path / "checkpoints", state(updates), keep=3), "flip", 0.5)
+    warnings: list[str] = []
+    with pytest.raises(ConfigError, match=f"--run-dir={tmp_path}: none of its 2 checkpoints"):
+        load_newest(tmp_path / "checkpoints", warnings.append)
+    assert len(warnings) == 2
+
+
+class Bomb:
+    """Leaves a mark where it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self._mark),)
+
+
+@pytest.mark.parametrize("place", ["weights", "meta", "optimizer/m"])
+def test_nothing_is_ever_unpickled(tmp_path: Path, place: str) -> None:
+    mark = tmp_path / "exploded"
+    meta = json.dumps({"progress": {"updates": 9}, "config": settings().dump()})
+    good = {"weights": np.zeros(3), "meta": np.frombuffer(meta.encode(), np.uint8), "optimizer/m": np.zeros(3)}
+    assert load(put(tmp_path, npz(**good))).progress == {"updates": 9}
+    path = put(tmp_path, npz(**good | {place: np.array([Bomb(mark)], object)}), updates=10)
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        load(path)
+    load_quietly(tmp_path)
+    assert not mark.exists()
+
+
+def meta_only(text: str) -> bytes:
+    return npz(weights=np.zeros(3, np.float32), meta=np.frombuffer(text.encode(), np.uint8))
+
+
+def npy() -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(3))
+    return buffer.getvalue()
+
+
+STRANGERS = {
+    "empty": b"",
+    "text": b"no archive at all",
+    "one array": npy(),
+    "no meta": npz(weights=np.zeros(3)),
+    "meta no json": meta_only("{"),
+    "meta of another kind": meta_only("[]"),
+    "config of a later version": meta_only(json.dumps({"progress": {}, "config": "env: {speed: 3}"})),
+    "config no yaml": meta_only(json.dumps({"progress": {}, "config": "a: [b"})),
+    "no progress": meta_only(json.dumps({"config": settings().dump()})),
+}
+
+
+@pytest.mark.parametrize("content", STRANGERS.values(), ids=STRANGERS.keys())
+def test_what_is_no_checkpoint_of_ours_is_passed_over(tmp_path: Path, content: bytes) -> None:
+    save(tmp_path, state(1), keep=3)
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        load(put(tmp_path, content))
+    loaded, warnings = load_quietly(tmp_path)
+    assert loaded is not None
+    assert loaded.progress["updates"] == 1
+    assert len(warnings) == 1
+
+
+def test_a_configuration_from_before_some_key_gets_its_default() -> None:
+    text = settings("algorithm.gamma=0.9").dump()
+    assert "  gae_lambda: 0.95\n" in text
+    older = parse(text.replace("  gae_lambda: 0.95\n", ""))
+    assert (older.algorithm.gae_lambda, older.algorithm.gamma) == (0.95, 0.9)

@@ -1,0 +1,232 @@
+"""Greedy games: how many, which, on how many ranks, how they end, and when a target counts as reached."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dba3c import envs
+from dba3c.actors import greedy
+from dba3c.config.schema import Config
+from dba3c.seeds import EVALUATION, game_seeds
+from dba3c.training import build
+from dba3c.training.evaluation import Evaluation, evaluate
+from dba3c.types import Array, Policy, Progress, Step, VectorEnv
+from tests.fakes.loopback import Loopback
+from tests.fakes.scripted_env import ScriptedPolicy
+from tests.fakes.settings import settings
+
+RANKS_WAIT = 30.0  # seconds for each other
+
+
+def score_of(seed: int) -> float:
+    """The raw score of the seeded game, other than the sum of its rewards clipped to one."""
+    return float(seed % 1000)
+
+
+def length_of(seed: int) -> int:
+    return 2 + seed % 7
+
+
+class SeededEnv:
+    """A game whose score and length come from its seed, won in its last step; the games after it pay a fortune."""
+
+    n_actions, observation_shape = 3, (1, 2, 4)
+
+    def __init__(self, n_sim: int, log: list[int], score: Callable[[int], float] = score_of) -> None:
+        self.n_sim, self._log, self._score = n_sim, log, score
+        self.closed = False
+
+    def reset(self, seeds: Array) -> Array:
+        self._seeds, self._steps = seeds.tolist(), 0
+        self._log += self._seeds
+        return self._show()
+
+    def step(self, actions: Array) -> Step:
+        assert actions.shape == (self.n_sim,)
+        self._steps += 1
+        ended = np.array([self._steps % length_of(seed) == 0 for seed in self._seeds])
+        first = np.array([self._steps <= length_of(seed) for seed in self._seeds])
+        rewards = np.where(first, [self._score(seed) for seed in self._seeds], 1e6) * ended
+        return Step(self._show(), rewards, ended, ended)
+
+    def _show(self) -> Array:
+        return np.full((self.n_sim, 1, 2, 4), self._steps % 256, np.uint8)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class StandingEnv:
+    """One game that shows a new picture every `still` steps only, and never ends."""
+
+    n_sim, n_actions, observation_shape = 1, 3, (1, 2, 4)
+
+    def __init__(self, still: int, give_up: int) -> None:
+        self._still, self._give_up = still, give_up
+        self.steps = 0
+
+    def reset(self, seeds: Array) -> Array:
+        assert seeds.shape == (1,)
+        return self._show()
+
+    def step(self, actions: Array) -> Step:
+        assert actions.shape == (1,)
+        self.steps += 1
+        ended = np.array([self.steps == self._give_up])
+        return Step(self._show(), np.array([2.0]), ended, ended)
+
+    def _show(self) -> Array:
+        return np.full((1, 1, 2, 4), self.steps // self._still, np.uint8)
+
+    def close(self) -> None: ...
+
+
+class ThreadRank:
+    """One of several ranks that live in threads of this process."""
+
+    def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier) -> None:
+        self.rank, self.size = rank, len(board)
+        self._board, self._barrier = board, barrier
+
+    def sum(self, array: Array) -> None:
+        array[...] = np.sum(self.gather(array.copy()), axis=0)
+
+    def broadcast(self, value: Any) -> Any:
+        return self.gather(value)[0]
+
+    def gather(self, value: Any) -> list[Any]:
+        self._board[self.rank] = value
+        self._barrier.wait(RANKS_WAIT)
+        values = list(self._board)
+        self._barrier.wait(RANKS_WAIT)
+        return values
+
+
+def on_ranks(config: Config, size: int, version: int = 0) -> tuple[list[Evaluation], list[int]]:
+    """What every rank gets to know, and the seeds that were played."""
+    log: list[int] = []
+    board, barrier = [None] * size, threading.Barrier(size)
+
+    def run(rank: int) -> Evaluation:
+        policy: Policy = ScriptedPolicy()
+        policy.version = version
+        return evaluate(config, policy, lambda n_sim: SeededEnv(n_sim, log), ThreadRank(rank, board, barrier))
+
+    with ThreadPoolExecutor(size) as pool:
+        return list(pool.map(run, range(size))), log
+
+
+def games(count: int, *overrides: str) -> Config:
+    return settings(f"evaluate.games={count}", f"evaluate.probe_games={count}", "train.target_score=none", *overrides)
+
+
+def seeds_of(count: int, version: int = 0, seed: int = 0) -> list[int]:
+    numbers: list[int] = game_seeds(seed, EVALUATION, version, np.arange(count)).tolist()
+    return numbers
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 2, 13])
+def test_each_game_is_played_once_with_the_same_score_on_any_number_of_ranks(size: int, count: int) -> None:
+    results, played = on_ranks(games(count), size)
+    seeds = seeds_of(count)
+    assert sorted(played) == sorted(seeds)
+    assert all(result == Evaluation([score_of(seed) for seed in seeds], full=True) for result in results)
+
+
+def test_games_are_drawn_from_seed_and_update() -> None:
+    played = [tuple(on_ranks(games(5, f"train.seed={seed}"), 1, version)[1]) for seed in (0, 1) for version in (0, 7)]
+    assert played == [tuple(seeds_of(5, version, seed)) for seed in (0, 1) for version in (0, 7)]
+    assert len({seed for group in played for seed in group}) == 20
+
+
+def test_the_mean_is_that_of_the_raw_scores() -> None:
+    (result,), _ = on_ranks(games(4), 1)
+    assert result.mean == pytest.approx(np.mean([score_of(seed) for seed in seeds_of(4)]))
+
+
+def test_all_simulators_are_closed() -> None:
+    made: list[SeededEnv] = []
+
+    def make_env(n_sim: int) -> SeededEnv:
+        made.append(SeededEnv(n_sim, []))
+        return made[-1]
+
+    evaluate(games(9), ScriptedPolicy(), make_env, Loopback())
+    assert sum(env.n_sim for env in made) == 9
+    assert all(env.closed for env in made)
+
+
+@pytest.mark.parametrize(("still", "steps"), [(100, 6), (5, 60)])
+def test_a_stuck_game_ends_with_its_score_and_a_slow_one_goes_on(
+    still: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(greedy, "STUCK_STEPS", 6)
+    env = StandingEnv(still, give_up=60)
+    result = evaluate(games(1), ScriptedPolicy(), lambda _: env, Loopback())
+    assert env.steps == steps
+    assert result.scores == [2.0 * steps]
+
+
+def probed(target: str, score: Callable[[int], float], probe: int = 3, count: int = 8) -> Evaluation:
+    overrides = f"evaluate.games={count}", f"evaluate.probe_games={probe}", f"train.target_score={target}"
+    return evaluate(settings(*overrides), ScriptedPolicy(), lambda n_sim: SeededEnv(n_sim, [], score), Loopback())
+
+
+@pytest.mark.parametrize(
+    ("target", "score", "played"),
+    [("10", 9.9, 3), ("10", 10.0, 8), ("10", 11.0, 8), ("none", -5.0, 8), ("-4", -5.0, 3)],
+)
+def test_the_rest_is_played_if_the_probe_reaches_the_target(target: str, score: float, played: int) -> None:
+    result = probed(target, lambda _: score)
+    assert result.scores == [score] * played
+    assert result.full == (played == 8)
+
+
+def test_the_probe_games_are_the_first_of_all_games() -> None:
+    whole, part = probed("none", score_of), probed("1e9", score_of)
+    assert whole.scores == [score_of(seed) for seed in seeds_of(8)]
+    assert part.scores == whole.scores[:3]
+
+
+def test_only_all_games_together_reach_the_target() -> None:
+    """The probe games alone win, the rest lose: the mean of all counts."""
+    first = set(seeds_of(3))
+    result = probed("10", lambda seed: 20.0 if seed in first else 0.0)
+    assert (result.full, result.mean) == (True, 7.5)
+    progress = Progress()
+    progress.evaluated(result.mean, result.full, 10.0)
+    assert not progress.target_reached
+
+
+@pytest.mark.parametrize(
+    ("score", "full", "target", "reached"),
+    [(10.0, True, 10.0, True), (99.0, False, 10.0, False), (9.9, True, 10.0, False), (99.0, True, None, False)],
+)
+def test_target_reached(score: float, full: bool, target: float | None, reached: bool) -> None:
+    progress = Progress(target_reached=not reached, best_score=50.0)
+    progress.evaluated(score, full, target)
+    assert progress.target_reached == reached
+    assert (progress.evaluation_score, progress.best_score) == (score, max(score, 50.0))
+
+
+@pytest.mark.parametrize(("profile", "steps"), [("deepmind", 50), ("paper", 66)])
+def test_evaluation_games_end_at_their_frame_limit_and_not_with_a_life(profile: str, steps: int) -> None:
+    """200 frames, whatever env.max_frames says; a life is lost meanwhile, which would end a training episode."""
+    config = settings(f"env.profile={profile}", "env.max_frames=40", "evaluate.max_frames=200", "env.n_sim=7")
+
+    def terminal_steps(env: VectorEnv) -> list[int]:
+        env.reset(np.array([1], np.int32))
+        fire = np.array([1], np.int32)  # serves, and the paddle stays where it is
+        found = [t for t in range(1, steps + 1) if env.step(fire).terminal[0]]
+        env.close()
+        return found
+
+    assert terminal_steps(build.evaluation_env(config, threads=1)(1)) == [steps]
+    assert len(terminal_steps(envs.make(config.env, 1, threads=1, max_frames=200))) > 1
