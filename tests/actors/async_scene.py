@@ -1,4 +1,4 @@
-"""An async player over scripted games, and the learner that takes its batches."""
+"""An async actor over scripted games, and the learner that takes its batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fakes.scripted_env import ScriptedPolicy, TapeEnv
 from tests.fakes.settings import settings as pinned
 from tests.fakes.waiting import within
 
-PATIENCE = 30.0  # seconds until a test takes the player for stuck
+PATIENCE = 30.0  # seconds until a test takes the actor for stuck
 Delay = Callable[[int], object]  # what the step of a group waits for
 
 
@@ -24,14 +24,14 @@ class Scene:
         size = config.actor.group_size
         groups = range(config.env.n_sim // size)
         self.envs = [TapeEnv(size, group * size, delay=partial(delay, group)) for group in groups]
-        self.player = Async(config, list(self.envs), self.policy, 0, Timings())
+        self.actor = Async(config, list(self.envs), self.policy, 0, Timings())
         self.lags: list[Array] = []
 
     def learn(self, batches: int) -> list[Batch]:
         return [self.learn_one() for _ in range(batches)]
 
     def learn_one(self) -> Batch:
-        batch = within(PATIENCE, lambda: next(self.player))
+        batch = within(PATIENCE, lambda: next(self.actor))
         self.lags.append(self.policy.version - batch.versions)
         self.policy.version += 1
         return batch
@@ -55,10 +55,10 @@ class Scene:
 def playing(config: Config, delay: Delay = lambda _: None, policy: ScriptedPolicy | None = None) -> Iterator[Scene]:
     scene = Scene(config, delay, policy)
     try:
-        scene.player.restart(0)
+        scene.actor.restart(0)
         yield scene
     finally:
-        within(PATIENCE, scene.player.close)
+        within(PATIENCE, scene.actor.close)
 
 
 def settings(n_sim: int, group_size: int, n_steps: int, batch_size: int, queue_batches: int = 1) -> Config:

@@ -1,4 +1,4 @@
-"""The asynchronous player: nothing lost, nothing twice, nothing too old, nothing left hanging."""
+"""The asynchronous actor: nothing lost, nothing twice, nothing too old, nothing left hanging."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dba3c.actors.asynchronous import lag_bound
 from dba3c.config.schema import Config
+from dba3c.learning.returns import n_step_returns
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.types import Array, Batch, Prediction
 from tests.actors.async_scene import PATIENCE, Delay, Scene, playing, settings
@@ -33,7 +34,8 @@ def by_simulator(batches: list[Batch]) -> dict[int, list[tuple[Moment, float]]]:
     """What was learned of each simulator, in the order of learning: moments and their returns."""
     learned = defaultdict(list)
     for batch in batches:
-        for at, target in zip(moments(batch.observations), batch.rewards.ravel().tolist(), strict=True):
+        targets = n_step_returns(batch.rewards, batch.discounts, batch.values[-1])
+        for at, target in zip(moments(batch.observations[0]), targets.ravel().tolist(), strict=True):
             learned[at.simulator].append((at, target))
     return learned
 
@@ -52,9 +54,10 @@ def slow_return(simulator: int, k: int, n_steps: int) -> float:
 
 def check_learned(config: Config, batches: list[Batch]) -> None:
     for batch in batches:
-        assert batch.observations.shape[:2] == (1, config.batch_size)
-        np.testing.assert_array_equal(batch.values[0].ravel(), [value(at) for at in moments(batch.observations)])
-        assert not batch.discounts.any()  # the return holds all there is: nothing may be added beyond it
+        assert batch.observations.shape[:2] == (2, config.batch_size)
+        assert batch.steps == config.batch_size
+        for row in (0, 1):
+            np.testing.assert_array_equal(batch.values[row], [value(at) for at in moments(batch.observations[row])])
     for simulator, steps in by_simulator(batches).items():
         assert [at for at, _ in steps] == scripted(simulator, len(steps))
         slow = [slow_return(simulator, k, config.actor.n_steps) for k in range(len(steps))]
@@ -84,7 +87,7 @@ def test_no_step_is_lost_or_learned_twice_over_many_batches(group_size: int, bat
 
 
 def test_nothing_leaks_over_the_end_of_an_episode() -> None:
-    """The last step's return is its own clipped reward, whatever the next game brings."""
+    """The last step's return is its own clipped reward, whatever the next episode brings."""
     with playing(settings(3, 1, 5, 8)) as scene:
         learned = [pair for steps in by_simulator(scene.learn(40)).values() for pair in steps]
     last_steps = [(at, target) for at, target in learned if ends(at) or scripted_env.loses_life(at)]
@@ -92,7 +95,7 @@ def test_nothing_leaks_over_the_end_of_an_episode() -> None:
     assert all(target == np.clip(raw_reward(at), -1, 1) for at, target in last_steps)
 
 
-def test_every_finished_game_is_reported_once_with_its_raw_score() -> None:
+def test_every_finished_episode_is_reported_once_with_its_raw_score() -> None:
     config = settings(3, 1, 4, 10)
     with playing(config, random_speed(0)) as scene:
         batches = scene.learn(30)
@@ -100,28 +103,32 @@ def test_every_finished_game_is_reported_once_with_its_raw_score() -> None:
     certain: Counter[tuple[float, int]] = Counter()
     possible: Counter[tuple[float, int]] = Counter()
     for simulator, steps in by_simulator(batches).items():
-        certain += finished_games(simulator, len(steps))
-        possible += finished_games(simulator, len(steps) + config.batch_size)  # a game is reported with its segment
+        certain += finished_episodes(simulator, len(steps))
+        possible += finished_episodes(
+            simulator, len(steps) + config.batch_size
+        )  # an episode is reported with its segment
     assert certain <= reported <= possible
 
 
-def finished_games(simulator: int, steps: int) -> Counter[tuple[float, int]]:
+def finished_episodes(simulator: int, steps: int) -> Counter[tuple[float, int]]:
     last_steps = [at for at in scripted(simulator, steps) if ends(at)]
     scores = [sum(raw_reward(Moment(*at[:2], step)) for step in range(at.step + 1)) for at in last_steps]
     return Counter((score, at.step + 1) for score, at in zip(scores, last_steps, strict=True))
 
 
-def test_noise_and_seeds_are_those_of_the_lockstep_player() -> None:
+def test_noise_and_seeds_are_those_of_the_lockstep_actor() -> None:
     with playing(settings(2, 1, 3, 5), random_speed(1)) as scene:
-        within(PATIENCE, lambda: scene.player.restart(4))
+        within(PATIENCE, lambda: scene.actor.restart(4))
         batches = scene.learn(20)
     seen: Counter[int] = Counter()
     for batch in batches:
-        for at, noise in zip(moments(batch.observations), batch.log_probabilities.ravel(), strict=True):
-            assert noise == action_noise(0, 4, np.array([at.simulator]), seen[at.simulator])[0]
+        for at, noise in zip(moments(batch.observations[0]), batch.log_probabilities.ravel(), strict=True):
+            assert noise == action_noise(0, 4, np.array([at.simulator]), seen[at.simulator])[0, 0]
             seen[at.simulator] += 1
-        simulators = np.array([at.simulator for at in moments(batch.observations)])
-        np.testing.assert_array_equal(scripted_env.seeds_shown(batch.observations), game_seeds(0, GAMES, 4, simulators))
+        simulators = np.array([at.simulator for at in moments(batch.observations[0])])
+        np.testing.assert_array_equal(
+            scripted_env.seeds_shown(batch.observations[0]), game_seeds(0, GAMES, 4, simulators)
+        )
 
 
 @pytest.mark.parametrize("slow", ["simulator", "learner", "both"])
@@ -134,14 +141,14 @@ def test_lag_is_bounded(slow: str) -> None:
         time.sleep(0.02 if group == 2 and slow != "learner" else 0)
 
     scene = Scene(config, delay)
-    scene.player.restart(0)
+    scene.actor.restart(0)
     try:
         steps: Counter[int] = Counter()
         while min(steps[simulator] for simulator in range(4)) < 20:
-            steps.update(at.simulator for at in moments(scene.learn_one().observations))
+            steps.update(at.simulator for at in moments(scene.learn_one().observations[0]))
             time.sleep(0.005 if slow != "simulator" else 0)
     finally:
-        within(PATIENCE, scene.player.close)
+        within(PATIENCE, scene.actor.close)
     lags = np.concatenate(scene.lags)
     assert lags.min() >= 0
     assert 1 <= lags.max() <= lag_bound(config)
@@ -150,17 +157,17 @@ def test_lag_is_bounded(slow: str) -> None:
 class BusyPolicy(ScriptedPolicy):
     """An update lands between the reading of the version and that of the weights."""
 
-    def act(self, observations: Array, noise: Array) -> Prediction:
+    def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
         before = self.version
         self.version += 1
-        prediction = super().act(observations, noise)
+        prediction = super().act(observations, noise, simulators, memory)
         self.acted_with |= dict.fromkeys(moments(observations), before)
         return prediction
 
 
-def test_data_points_never_claim_to_be_newer_than_they_are() -> None:
+def test_samples_never_claim_to_be_newer_than_they_are() -> None:
     policy = BusyPolicy()
     with playing(settings(2, 1, 3, 6), policy=policy) as scene:
-        batches = [within(PATIENCE, lambda: next(scene.player)) for _ in range(10)]
+        batches = [within(PATIENCE, lambda: next(scene.actor)) for _ in range(10)]
     for batch in batches:
-        assert [policy.acted_with[at] for at in moments(batch.observations)] == batch.versions.ravel().tolist()
+        assert [policy.acted_with[at] for at in moments(batch.observations[0])] == batch.versions.ravel().tolist()

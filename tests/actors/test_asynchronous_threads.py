@@ -1,4 +1,4 @@
-"""The asynchronous player's threads: a full queue holds them back, restart and close end them, errors come out."""
+"""The asynchronous actor's threads: a full queue holds them back, restart and close end them, errors come out."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_a_full_queue_holds_the_simulators_back(group_size: int, queue_batches: 
 
 
 class BrokenPolicy(ScriptedPolicy):
-    def act(self, observations: Array, noise: Array) -> Prediction:
+    def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
         if len(self.tape) == 25:
             raise ValueError("the policy broke")
-        return super().act(observations, noise)
+        return super().act(observations, noise, simulators, memory)
 
 
 def breaking_after(calls: int) -> Delay:
@@ -64,7 +64,7 @@ def test_an_error_in_the_policy_reaches_the_learner() -> None:
     assert not new_threads(before)
 
 
-def test_an_error_behind_a_full_queue_does_not_keep_the_player_from_closing() -> None:
+def test_an_error_behind_a_full_queue_does_not_keep_the_actor_from_closing() -> None:
     before = threading.enumerate()
     with playing(settings(4, 1, 3, 2), policy=BrokenPolicy()) as scene:
         scene.settle()
@@ -77,7 +77,7 @@ def test_close_ends_all_threads_and_closes_the_simulators(batches: int) -> None:
     with playing(settings(4, 1, 3, 5), lambda _: time.sleep(0.001)) as scene:
         scene.learn(batches)
         if batches != 1:
-            scene.settle()  # the queue is full and the player waits before it
+            scene.settle()  # the queue is full and the actor waits before it
         assert new_threads(before)
     assert not new_threads(before)
     assert all(env.closed for env in scene.envs)
@@ -85,7 +85,7 @@ def test_close_ends_all_threads_and_closes_the_simulators(batches: int) -> None:
 
 def test_close_without_start() -> None:
     before = threading.enumerate()
-    within(PATIENCE, Scene(settings(2, 1, 3, 5)).player.close)
+    within(PATIENCE, Scene(settings(2, 1, 3, 5)).actor.close)
     assert not new_threads(before)
 
 
@@ -99,7 +99,7 @@ def test_restart_plays_new_games_only_and_leaves_no_thread_behind(queue_is_full:
             scene.learn(2)
             if queue_is_full:
                 scene.settle()
-            within(PATIENCE, partial(scene.player.restart, update))
+            within(PATIENCE, partial(scene.actor.restart, update))
             assert len(new_threads(before)) == threads
             check_fresh(scene, update)
     assert not new_threads(before)

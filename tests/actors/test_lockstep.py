@@ -1,4 +1,4 @@
-"""The lockstep player against the script of its games."""
+"""The lockstep actor against the script of its games."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from itertools import islice
 import numpy as np
 
 from dba3c.actors.lockstep import Lockstep
+from dba3c.actors.segment import BY_TIME
 from dba3c.seeds import GAMES, action_noise, game_seeds
-from dba3c.types import Batch, Timings
+from dba3c.types import Array, Batch, Prediction, Timings
 from tests.fakes import scripted_env
 from tests.fakes.scripted_env import Moment, ScriptedPolicy, TapeEnv, ends, moments, raw_reward, scripted, value
 from tests.fakes.settings import settings
@@ -17,7 +18,7 @@ from tests.fakes.settings import settings
 GAMMA = np.float32(0.99)
 
 
-def make_player(
+def make_actor(
     n_sim: int = 2, n_steps: int = 3, first: int = 0, tape: list[str] | None = None
 ) -> tuple[Lockstep, ScriptedPolicy]:
     config = settings(f"env.n_sim={n_sim}", f"actor.n_steps={n_steps}")
@@ -25,13 +26,13 @@ def make_player(
     return Lockstep(config, TapeEnv(n_sim, first, tape), policy, first, Timings()), policy
 
 
-def take(player: Lockstep, batches: int) -> list[Batch]:
+def take(actor: Lockstep, batches: int) -> list[Batch]:
     """Copies, because a batch is valid only until the next one is asked for."""
-    return [deepcopy(batch) for batch in islice(player, batches)]
+    return [deepcopy(batch) for batch in islice(actor, batches)]
 
 
 def steps_of(batches: list[Batch], simulator: int) -> list[Moment]:
-    return [at for batch in batches for at in moments(batch.observations[:, simulator])]
+    return [at for batch in batches for at in moments(batch.observations[:-1, simulator])]
 
 
 def assert_same_play(first: list[Batch], second: list[Batch]) -> None:
@@ -42,10 +43,10 @@ def assert_same_play(first: list[Batch], second: list[Batch]) -> None:
 
 def test_calls_of_two_batches() -> None:
     tape: list[str] = []
-    player, _ = make_player(tape=tape)
-    player.restart(0)
-    next(player)
-    next(player)
+    actor, _ = make_actor(tape=tape)
+    actor.restart(0)
+    next(actor)
+    next(actor)
     assert tape == [
         "reset",
         "predict 0:0:0 1:0:0", "step 0 1",
@@ -60,19 +61,19 @@ def test_calls_of_two_batches() -> None:
 
 
 def test_every_step_appears_exactly_once_and_in_order() -> None:
-    player, _ = make_player(n_sim=3, n_steps=4)
-    player.restart(0)
-    batches = take(player, 12)
+    actor, _ = make_actor(n_sim=3, n_steps=4)
+    actor.restart(0)
+    batches = take(actor, 12)
     for simulator in range(3):
         assert steps_of(batches, simulator) == scripted(simulator, 48)
 
 
 def test_rewards_are_clipped_and_scores_are_raw() -> None:
-    player, _ = make_player(n_sim=3, n_steps=5)
-    player.restart(0)
-    batches = take(player, 8)
+    actor, _ = make_actor(n_sim=3, n_steps=5)
+    actor.restart(0)
+    batches = take(actor, 8)
     for batch in batches:
-        raw = np.array([raw_reward(at) for at in moments(batch.observations)])
+        raw = np.array([raw_reward(at) for at in moments(batch.observations[:-1])])
         np.testing.assert_array_equal(batch.rewards.ravel(), np.clip(raw, -1, 1).astype(np.float32))
     finished: list[tuple[float, int]] = []
     for together in zip(*(scripted(simulator, 40) for simulator in range(3)), strict=True):
@@ -84,52 +85,53 @@ def test_rewards_are_clipped_and_scores_are_raw() -> None:
 
 
 def test_discounts_are_zero_at_terminal_steps_only() -> None:
-    player, _ = make_player(n_sim=3, n_steps=5)
-    player.restart(0)
-    for batch in take(player, 8):
-        expected = [0 if ends(at) or scripted_env.loses_life(at) else GAMMA for at in moments(batch.observations)]
+    actor, _ = make_actor(n_sim=3, n_steps=5)
+    actor.restart(0)
+    for batch in take(actor, 8):
+        expected = [0 if ends(at) or scripted_env.loses_life(at) else GAMMA for at in moments(batch.observations[:-1])]
         np.testing.assert_array_equal(batch.discounts.ravel(), np.array(expected, np.float32))
 
 
 def test_values_are_those_of_the_observations_and_the_last_of_the_one_after() -> None:
-    player, _ = make_player(n_sim=3, n_steps=4)
-    player.restart(0)
-    for batch in take(player, 10):
-        np.testing.assert_array_equal(batch.values[:-1].ravel(), [value(at) for at in moments(batch.observations)])
+    actor, _ = make_actor(n_sim=3, n_steps=4)
+    actor.restart(0)
+    for batch in take(actor, 10):
+        np.testing.assert_array_equal(batch.values[:-1].ravel(), [value(at) for at in moments(batch.observations[:-1])])
         np.testing.assert_array_equal(
-            batch.values[-1], [value(scripted_env.following(at)) for at in moments(batch.observations[-1])]
+            batch.values[-1], [value(scripted_env.following(at)) for at in moments(batch.observations[-2])]
         )
 
 
 def test_versions_are_those_of_the_policy() -> None:
-    player, policy = make_player()
-    player.restart(0)
-    assert (next(player).versions == 0).all()
+    actor, policy = make_actor()
+    actor.restart(0)
+    assert (next(actor).versions == 0).all()
     policy.version = 41
-    batch = next(player)
-    assert batch.versions.shape == batch.actions.shape
+    batch = next(actor)
+    assert batch.versions.shape == batch.rewards.shape
     assert (batch.versions == 41).all()
 
 
 def test_play_does_not_depend_on_how_simulators_are_shared_out() -> None:
-    together, _ = make_player(n_sim=4)
-    left, _ = make_player(n_sim=2, first=0)
-    right, _ = make_player(n_sim=2, first=2)
-    for player in (together, left, right):
-        player.restart(7)
+    together, _ = make_actor(n_sim=4)
+    left, _ = make_actor(n_sim=2, first=0)
+    right, _ = make_actor(n_sim=2, first=2)
+    for actor in (together, left, right):
+        actor.restart(7)
     for whole, first, second in zip(take(together, 5), take(left, 5), take(right, 5), strict=True):
-        for name, one, *halves in zip(Batch._fields[:-1], whole[:-1], first[:-1], second[:-1], strict=True):
-            np.testing.assert_array_equal(one, np.concatenate(halves, axis=1), err_msg=name)
+        for name in BY_TIME:
+            halves = [getattr(half, name) for half in (first, second)]
+            np.testing.assert_array_equal(getattr(whole, name), np.concatenate(halves, axis=1), err_msg=name)
         assert sorted(whole.episodes) == sorted(first.episodes + second.episodes)
 
 
 def test_seeds_and_noise_are_keyed_by_simulator_update_and_step() -> None:
-    player, _ = make_player(n_sim=2, n_steps=3, first=6)
-    player.restart(9)
-    batches, simulators = take(player, 3), np.array([6, 7])
+    actor, _ = make_actor(n_sim=2, n_steps=3, first=6)
+    actor.restart(9)
+    batches, simulators = take(actor, 3), np.array([6, 7])
     for step in range(9):
         batch, t = batches[step // 3], step % 3
-        np.testing.assert_array_equal(batch.log_probabilities[t], action_noise(0, 9, simulators, step))
+        np.testing.assert_array_equal(batch.log_probabilities[t], action_noise(0, 9, simulators, step)[:, 0])
         np.testing.assert_array_equal(
             scripted_env.seeds_shown(batch.observations[t]), game_seeds(0, GAMES, 9, simulators)
         )
@@ -138,11 +140,11 @@ def test_seeds_and_noise_are_keyed_by_simulator_update_and_step() -> None:
 
 
 def test_restart_is_a_function_of_seed_and_update() -> None:
-    used, _ = make_player()
+    used, _ = make_actor()
     used.restart(0)
     take(used, 3)  # leaves games half played
     used.restart(5)
-    fresh, _ = make_player()
+    fresh, _ = make_actor()
     fresh.restart(5)
     again, other = take(used, 6), take(fresh, 6)
     assert_same_play(again, other)
@@ -158,3 +160,22 @@ def test_close_closes_the_simulators() -> None:
     env = TapeEnv(2)
     Lockstep(settings("env.n_sim=2"), env, ScriptedPolicy(), 0, Timings()).close()
     assert env.closed
+
+
+class CountingPolicy(ScriptedPolicy):
+    """Remembers how many steps of its episode a simulator has made."""
+
+    memory_size = 1
+
+    def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
+        assert memory[:, 0].tolist() == [at.step for at in moments(observations)]
+        return super().act(observations, noise, simulators, memory)._replace(memory=memory + 1)
+
+
+def test_memory_follows_the_episodes_and_is_not_moved_by_the_bootstrap() -> None:
+    config = settings("env.n_sim=3", "actor.n_steps=4")
+    actor = Lockstep(config, TapeEnv(3), CountingPolicy(), 0, Timings())
+    actor.restart(0)
+    for batch in take(actor, 8):
+        assert batch.memory[:, 0].tolist() == [at.step for at in moments(batch.observations[0])]
+        np.testing.assert_array_equal(batch.ended.ravel(), [ends(at) for at in moments(batch.observations[:-1])])

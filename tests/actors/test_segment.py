@@ -6,10 +6,10 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
-from dba3c.actors.episodes import Games
-from dba3c.actors.segment import Rollout, as_transitions, cut, join
+from dba3c.actors.episodes import RunningEpisodes
+from dba3c.actors.segment import BY_TIME, Segment, as_transitions, cut, final_values, join, remembered
 from dba3c.learning.returns import n_step_returns
-from dba3c.types import Batch, Episode, Prediction, Step
+from dba3c.types import NOTHING, Array, Batch, Episode, Prediction, Step
 from tests.fakes.scripted_env import TapeEnv
 from tests.fakes.settings import settings
 
@@ -19,26 +19,29 @@ few_examples = hypothesis.settings(max_examples=30, deadline=None, derandomize=T
 
 def some_batch(steps: int, segments: int, seed: int = 0) -> Batch:
     """Every number is different from the others of its array; about a third of the steps are terminal."""
-    draw, shape = np.random.default_rng(seed), (steps, segments)
+    draw, shape, states = np.random.default_rng(seed), (steps, segments), (steps + 1, segments)
 
     def floats(*size: int) -> np.ndarray:
         return draw.normal(size=size).astype(np.float32)
 
     return Batch(
-        observations=draw.permutation(steps * segments * 8).astype(np.uint8).reshape(*shape, 1, 2, 4),
-        actions=draw.permutation(steps * segments).astype(np.int32).reshape(shape),
+        observations=draw.permutation((steps + 1) * segments * 8).astype(np.uint8).reshape(*states, 1, 2, 4),
+        actions=draw.permutation((steps + 1) * segments).astype(np.int32).reshape(states),
         log_probabilities=floats(*shape),
         rewards=floats(*shape),
         discounts=np.where(draw.random(shape) < 1 / 3, 0, 0.9).astype(np.float32),
-        values=floats(steps + 1, segments),
+        ended=draw.random(shape) < 1 / 4,
+        values=floats(*states),
         versions=draw.permutation(steps * segments).reshape(shape),
+        memory=floats(segments, 3),
+        steps=steps * segments,
         episodes=[Episode(float(score), 3) for score in draw.normal(size=2)],
     )
 
 
 def assert_equal(first: Batch, second: Batch) -> None:
     for name, one, other in zip(Batch._fields, first, second, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=name, strict=name != "episodes")
+        np.testing.assert_array_equal(one, other, err_msg=name, strict=name not in ("episodes", "steps"))
 
 
 @few_examples
@@ -62,7 +65,7 @@ def test_join_then_cut_changes_nothing(widths: list[int], steps: int) -> None:
     assert rest.samples == 0
 
 
-def test_cut_reports_no_game_twice() -> None:
+def test_cut_reports_no_episode_twice() -> None:
     batch = some_batch(2, 4)
     first, rest = cut(batch, 1)
     assert (first.episodes, rest.episodes) == (batch.episodes, [])
@@ -73,54 +76,111 @@ def test_cut_reports_no_game_twice() -> None:
 def test_transitions_are_the_steps_with_their_returns(steps: int, segments: int) -> None:
     segment = some_batch(steps, segments)
     flat = as_transitions(segment)
-    assert flat.actions.shape == (1, steps * segments)
-    assert flat.values.shape == (2, steps * segments)
+    assert flat.rewards.shape == (1, steps * segments)
+    assert flat.observations.shape[:2] == flat.actions.shape == flat.values.shape == (2, steps * segments)
     for t in range(steps):
         for b in range(segments):
             i = t * segments + b
-            np.testing.assert_array_equal(flat.observations[0, i], segment.observations[t, b])
-            for name in ("actions", "log_probabilities", "versions"):
+            for name in ("log_probabilities", "versions", "ended"):
                 assert getattr(flat, name)[0, i] == getattr(segment, name)[t, b], name
-            assert flat.values[0, i] == segment.values[t, b]
+            for name in ("observations", "actions", "values"):
+                np.testing.assert_array_equal(getattr(flat, name)[0, i], getattr(segment, name)[t, b], err_msg=name)
+                np.testing.assert_array_equal(getattr(flat, name)[1, i], getattr(segment, name)[-1, b], err_msg=name)
     expected = n_step_returns(segment.rewards, segment.discounts, segment.values[-1])
-    np.testing.assert_array_equal(flat.rewards.reshape(steps, segments), expected)
     learned = n_step_returns(flat.rewards, flat.discounts, flat.values[-1])
-    np.testing.assert_array_equal(learned, flat.rewards)  # whoever computes returns again gets the same ones
-    assert flat.episodes == segment.episodes
+    np.testing.assert_allclose(learned.reshape(steps, segments), expected, rtol=1e-5, atol=1e-6)
+    assert (flat.episodes, flat.steps) == (segment.episodes, segment.steps)
 
 
-def filled_rollout(rollout: Rollout, mark: int) -> Batch:
+def prediction(mark: float = 0.0, memory: float = 0.0) -> Prediction:
+    """Two simulators, whose every number is `mark`."""
+    ones = np.ones(2, np.float32)
+    return Prediction(ones * mark, ones * mark, ones * mark, np.full((2, 1), memory, np.float32))
+
+
+def pictures(mark: int) -> Array:
+    return np.full((2, 1, 2, 4), mark)
+
+
+def filled(segment: Segment, mark: int) -> Batch:
     """A full segment whose every number is `mark`."""
     ones = np.ones(2)
-    while not rollout.full:
-        prediction = Prediction(ones * mark, ones * mark, ones * mark)
-        rollout.predicted(np.full((2, 1, 2, 4), mark), prediction, mark)
-        rollout.stepped(Step(np.zeros((2, 1, 2, 4)), ones * mark, ones > 1, ones > 1))
-    return rollout.finish(ones * mark, [])
+    while not segment.full:
+        segment.predicted(pictures(mark), prediction(mark), mark, np.full((2, 1), mark))
+        segment.stepped(Step(pictures(0), ones * mark, ones > 1, ones > 1), NOTHING)
+    return segment.finish(pictures(mark), prediction(mark), [])
 
 
 def test_transitions_do_not_change_when_the_buffers_are_used_again() -> None:
-    rollout = Rollout(settings("actor.n_steps=3", "env.reward_clip=100"), TapeEnv(2))
-    segment = filled_rollout(rollout, 1)
-    flat = as_transitions(segment)
-    kept = as_transitions(segment)
-    assert not any(np.shares_memory(mine, theirs) for mine in flat[:-1] for theirs in segment[:-1])
-    filled_rollout(rollout, 2)
+    segment = Segment(settings("actor.n_steps=3", "env.reward_clip=100"), TapeEnv(2), memory_size=1)
+    batch = filled(segment, 1)
+    flat = as_transitions(batch)
+    kept = as_transitions(batch)
+    for name in BY_TIME:
+        assert not np.shares_memory(getattr(flat, name), getattr(batch, name)), name
+    filled(segment, 2)
     assert_equal(flat, kept)
 
 
 def test_rewards_are_clipped_to_the_configured_size() -> None:
     for clip in (1.0, 0.25, 10.0):
-        rollout = Rollout(settings("actor.n_steps=1", f"env.reward_clip={clip}"), TapeEnv(2))
-        nothing = Prediction(np.zeros(2), np.zeros(2), np.zeros(2))
-        rollout.predicted(np.zeros((2, 1, 2, 4)), nothing, 0)
-        rollout.stepped(Step(np.zeros(0), np.array([5.0, -3.0]), np.zeros(2, bool), np.zeros(2, bool)))
-        assert rollout.finish(np.zeros(2), []).rewards.tolist() == [[min(5.0, clip), max(-3.0, -clip)]]
+        segment = Segment(settings("actor.n_steps=1", f"env.reward_clip={clip}"), TapeEnv(2), memory_size=1)
+        segment.predicted(pictures(0), prediction(), 0, np.zeros((2, 1)))
+        segment.stepped(Step(pictures(0), np.array([5.0, -3.0]), np.zeros(2, bool), np.zeros(2, bool)), NOTHING)
+        assert segment.finish(pictures(0), prediction(), []).rewards.tolist() == [[min(5.0, clip), max(-3.0, -clip)]]
 
 
-def test_games_add_up_raw_rewards_until_they_end() -> None:
-    games = Games(2)
+def test_the_state_after_the_segment_is_its_last_row() -> None:
+    segment = Segment(settings("actor.n_steps=2"), TapeEnv(2), memory_size=1)
+    for mark in (1, 2):
+        segment.predicted(pictures(mark), prediction(mark), 0, np.full((2, 1), mark))
+        segment.stepped(Step(pictures(0), np.zeros(2), np.array([mark == 1, False]), np.zeros(2, bool)), NOTHING)
+    batch = segment.finish(pictures(3), prediction(3), [])
+    assert batch.observations[:, 0, 0, 0, 0].tolist() == batch.actions[:, 0].tolist() == [1, 2, 3]
+    assert batch.values[:, 1].tolist() == [1.0, 2.0, 3.0]
+    assert batch.ended.tolist() == [[True, False], [False, False]]
+    assert batch.memory.tolist() == [[1.0], [1.0]]  # what was remembered when the segment began
+    assert batch.steps == batch.samples == 4
+
+
+def test_a_truncated_episode_is_bootstrapped_from_its_final_observation() -> None:
+    """Of two episodes that end, the first was cut off by a time limit: its return goes on, the other's does not."""
+    config = settings("actor.n_steps=1", "env.reward_clip=100", "algorithm.gamma=0.5")
+    segment = Segment(config, TapeEnv(2), memory_size=1)
+    segment.predicted(pictures(1), prediction(), 0, np.zeros((2, 1)))
+    ended, terminal = np.array([True, True]), np.array([False, True])
+    step = Step(pictures(2), np.array([3.0, 3.0]), ended, terminal, final_observations=pictures(9)[:1])
+    values = final_values(ValuesFromPictures(), step, np.array([4, 5]), np.array([[0.25], [0.5]]))
+    assert values.tolist() == [9.25]  # of the final observation, with what was remembered of that episode
+    segment.stepped(step, values)
+    batch = segment.finish(pictures(2), prediction(mark=100), [])
+    assert n_step_returns(batch.rewards, batch.discounts, batch.values[-1]).tolist() == [[3.0 + 0.5 * 9.25, 3.0]]
+
+
+class ValuesFromPictures:
+    """A policy whose value is the first pixel and what it remembers."""
+
+    version, memory_size, noise_size = 0, 1, 1
+
+    def act(self, observations: Array, _noise: Array, simulators: Array, memory: Array) -> Prediction:
+        assert simulators.tolist() == [4]
+        values = observations[:, 0, 0, 0] + memory[:, 0]
+        return Prediction(np.zeros(len(values), np.int32), np.zeros(len(values), np.float32), values, memory)
+
+    def greedy(self, observations: Array, memory: Array) -> tuple[Array, Array]:
+        raise NotImplementedError
+
+
+def test_memory_of_episodes_that_are_over_is_forgotten() -> None:
+    memory = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    step = Step(pictures(0), np.zeros(2), np.array([True, False]), np.array([True, True]))
+    assert remembered(memory, step).tolist() == [[0.0, 0.0], [3.0, 4.0]]  # a lost life is terminal, but forgets nothing
+    assert not remembered(memory, step._replace(rebuilt=True)).any()
+
+
+def test_episodes_add_up_raw_rewards_until_they_end() -> None:
+    running = RunningEpisodes(2)
     nothing = np.zeros(0)
     steps = [((5.0, 1.0), (0, 0)), ((7.0, -3.0), (1, 0)), ((2.0, 0.5), (1, 1))]
-    reported = [games.count(Step(nothing, np.array(r), np.array(e, bool), np.array(e, bool))) for r, e in steps]
+    reported = [running.count(Step(nothing, np.array(r), np.array(e, bool), np.array(e, bool))) for r, e in steps]
     assert reported == [[], [Episode(12.0, 2)], [Episode(2.0, 1), Episode(-1.5, 3)]]

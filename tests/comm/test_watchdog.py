@@ -28,11 +28,11 @@ class Notes:
     def __init__(self, wires: Wires, rank: int) -> None:
         self._wires, self.rank, self.pause = wires, rank, 0.0
 
-    def post(self, rank: int, note: object) -> None:
+    def send(self, rank: int, note: object) -> None:
         if self.rank not in self._wires.silent:
             self._wires.queues[rank].put((self.rank, note))
 
-    def pick(self) -> tuple[int, object] | None:
+    def receive(self) -> tuple[int, object] | None:
         pause, self.pause = self.pause, 0.0
         time.sleep(pause)
         try:
@@ -123,7 +123,7 @@ def test_an_update_may_take_ten_times_the_usual(scene: Scene, monkeypatch: pytes
 @pytest.mark.parametrize("rank", [0, 1])
 def test_an_evaluation_may_take_as_long_as_it_likes(scene: Scene, rank: int) -> None:
     scene.work(0.2)
-    with scene.dogs[rank].elsewhere():
+    with scene.dogs[rank].busy():
         scene.update(99, but=rank)
         time.sleep(3 * LIMIT)
     assert scene.lost == []
@@ -133,7 +133,7 @@ def test_an_evaluation_may_take_as_long_as_it_likes(scene: Scene, rank: int) -> 
 
 def test_a_rank_that_was_away_blames_nobody_for_that_time(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGSTOP stops its watchdog, too: it must listen for a whole limit after it has come back."""
-    monkeypatch.setattr(watchdog, "WORTH_TELLING", 0.2)
+    monkeypatch.setattr(watchdog, "WORTH_REPORTING", 0.2)
     scene.work(0.2)
     scene.wires.silent = {0}
     scene.notes[2].pause = 2 * LIMIT
@@ -143,7 +143,7 @@ def test_a_rank_that_was_away_blames_nobody_for_that_time(scene: Scene, monkeypa
 
 
 def test_a_pause_is_told_when_it_is_over(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "WORTH_TELLING", 0.2)
+    monkeypatch.setattr(watchdog, "WORTH_REPORTING", 0.2)
     scene.work(0.2)
     scene.wires.silent = {1}
     scene.work(0.4)

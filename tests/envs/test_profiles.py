@@ -37,7 +37,7 @@ def random_play(env: VectorEnv, seeds: list[int], steps: int, actions_from: int 
     nothing = np.zeros(env.n_sim)
     yield nothing, Step(env.reset(np.array(seeds, np.int32)), nothing, nothing > 0, nothing > 0)
     for _ in range(steps):
-        actions = draw.integers(env.n_actions, size=env.n_sim).astype(np.int32)
+        actions = draw.integers(env.action_space.n, size=env.n_sim).astype(np.int32)
         yield actions, env.step(actions)
 
 
@@ -202,7 +202,7 @@ def test_max_frames_ends_a_game(profile: str, steps: int) -> None:
 @pytest.mark.parametrize(("profile", "channels"), [("deepmind", 4), ("paper", 12)])
 def test_shapes_and_actions(profile: str, channels: int) -> None:
     env = envs.make(env_settings(profile, "breakout"), 3, threads=1)
-    assert (env.n_sim, env.n_actions, env.observation_shape) == (3, 4, (channels, 84, 84))
+    assert (env.n_sim, env.action_space.n, env.observation_space.shape) == (3, 4, (channels, 84, 84))
     for _, step in random_play(env, [1, 2, 3], 2):
         assert step.observations.shape == (3, channels, 84, 84)
         assert step.observations.dtype == np.uint8

@@ -1,4 +1,4 @@
-"""Simulators that throw or hang are replaced, and what they were in the middle of is learned from by nobody."""
+"""Simulators that throw or hang are replaced, and the segment they were in is discarded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from dba3c.actors.asynchronous import Async
 from dba3c.actors.lockstep import Lockstep
 from dba3c.envs import rebuilding
-from dba3c.envs.rebuilding import Guarded, SimulatorError
+from dba3c.envs.rebuilding import RebuildingEnv, SimulatorError
 from dba3c.training.evaluation import evaluate
 from dba3c.types import Array, Step, Timings
 from tests.fakes.loopback import Loopback
@@ -47,31 +47,33 @@ def hang() -> None:
     threading.Event().wait()
 
 
-def guarded(*lives: int | None, fail: Callable[[], object] = burn, most: int = 3) -> tuple[Guarded, list[str]]:
+def rebuilding_env(
+    *lives: int | None, fail: Callable[[], object] = burn, most: int = 3
+) -> tuple[RebuildingEnv, list[str]]:
     """Simulators of which each generation lives so many steps; and the reasons why they were replaced."""
     generations, reasons = iter(lives), list[str]()
 
     def make() -> Sick:
         return Sick(next(generations), fail)
 
-    return Guarded(make, lambda count: FIRST_SEEDS + 100 * count, 1.0, most, reasons.append), reasons
+    return RebuildingEnv(make, lambda count: FIRST_SEEDS + 100 * count, 1.0, most, reasons.append), reasons
 
 
 def actions_for(observations: Array) -> Array:
-    return ScriptedPolicy().act(observations, np.zeros(len(observations))).actions
+    return ScriptedPolicy().greedy(observations, np.zeros((len(observations), 0)))[0]
 
 
 @pytest.mark.parametrize(("fail", "reason"), [(burn, "RuntimeError: on fire"), (hang, "TimeoutError: no answer")])
-def test_new_simulators_with_new_games(fail: Callable[[], object], reason: str) -> None:
-    env, reasons = guarded(2, None, fail=fail)
+def test_new_simulators_play_new_episodes(fail: Callable[[], object], reason: str) -> None:
+    env, reasons = rebuilding_env(2, None, fail=fail)
     observations = env.reset(FIRST_SEEDS)
     for _ in range(2):
         step = env.step(actions_for(observations))
-        assert not step.lost
+        assert not step.rebuilt
         observations = step.observations
     last = observations
     step = within(10, lambda: env.step(actions_for(last)))
-    assert step.lost
+    assert step.rebuilt
     assert not step.rewards.any()
     assert not step.ended.any()
     assert step.terminal.all()
@@ -79,22 +81,22 @@ def test_new_simulators_with_new_games(fail: Callable[[], object], reason: str) 
     np.testing.assert_array_equal(seeds_shown(step.observations), FIRST_SEEDS + 100)
     assert len(reasons) == 1
     assert reasons[0].startswith(reason)
-    assert not env.step(actions_for(step.observations)).lost
+    assert not env.step(actions_for(step.observations)).rebuilt
 
 
 def test_too_often_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    env, reasons = guarded(0, 0, 0, 0, most=3)
+    env, reasons = rebuilding_env(0, 0, 0, 0, most=3)
     actions = actions_for(env.reset(FIRST_SEEDS))
     for _ in range(3):
-        assert env.step(actions).lost
+        assert env.step(actions).rebuilt
     with pytest.raises(SimulatorError, match="4 times within a minute; the last: RuntimeError: on fire"):
         env.step(actions)
     assert len(reasons) == 3
-    env, reasons = guarded(0, 0, 0, 0, None, most=3)
+    env, reasons = rebuilding_env(0, 0, 0, 0, None, most=3)
     monkeypatch.setattr(rebuilding, "MINUTE", 0.0)  # as if they had failed once in a while
     env.reset(FIRST_SEEDS)
-    assert all(env.step(actions).lost for _ in range(4))
-    assert not env.step(actions).lost
+    assert all(env.step(actions).rebuilt for _ in range(4))
+    assert not env.step(actions).rebuilt
 
 
 def test_a_reset_that_fails_is_repeated_with_the_same_seeds() -> None:
@@ -107,7 +109,7 @@ def test_a_reset_that_fails_is_repeated_with_the_same_seeds() -> None:
                 burn()
             return super().reset(seeds)
 
-    env = Guarded(lambda: Stubborn(N_SIM), lambda count: FIRST_SEEDS + 100 * count, 1.0, 3)
+    env = RebuildingEnv(lambda: Stubborn(N_SIM), lambda count: FIRST_SEEDS + 100 * count, 1.0, 3)
     np.testing.assert_array_equal(seeds_shown(env.reset(FIRST_SEEDS)), FIRST_SEEDS)
 
 
@@ -118,24 +120,25 @@ def test_closed_simulators_are_closed() -> None:
         made.append(TapeEnv(N_SIM))
         return made[-1]
 
-    Guarded(make, lambda _: FIRST_SEEDS, 1.0, 3).close()
+    RebuildingEnv(make, lambda _: FIRST_SEEDS, 1.0, 3).close()
     assert made[0].closed
 
 
 @pytest.mark.parametrize("kind", ["lockstep", "async"])
-def test_nobody_learns_from_the_segment_that_was_broken(kind: str) -> None:
+def test_the_interrupted_segment_is_discarded(kind: str) -> None:
     """They fail in the second step of their second segment: four pictures are seen, then another game."""
     config = settings(f"env.n_sim={N_SIM}", "actor.n_steps=3", f"actor.group_size={N_SIM}", "train.batch_size=auto")
-    env, _ = guarded(4, None)
-    player: Lockstep | Async
+    env, _ = rebuilding_env(4, None)
+    actor: Lockstep | Async
     if kind == "lockstep":
-        player = Lockstep(config, env, ScriptedPolicy(), 0, Timings())
+        actor = Lockstep(config, env, ScriptedPolicy(), 0, Timings())
     else:
-        player = Async(config, [env], ScriptedPolicy(), 0, Timings())
-    player.restart(0)
-    batches = [deepcopy(batch) for batch in islice(player, 4) if batch is not None]
-    player.close()
-    shown = [moments(batch.observations.reshape(3, N_SIM, -1)[:, 0]) for batch in batches]
+        actor = Async(config, [env], ScriptedPolicy(), 0, Timings())
+    actor.restart(0)
+    batches = [deepcopy(batch) for batch in islice(actor, 4) if batch is not None]
+    actor.close()
+    played = [batch.observations[:-1].reshape(3, N_SIM, -1) for batch in batches]
+    shown = [moments(states[:, 0]) for states in played]
     assert [[at.step for at in segment] for segment in shown[:2]] == [[0, 1, 2], [0, 1, 2]]
     assert [at.game for at in shown[1]] == [0, 0, 0]
     scores = [episode.steps for batch in batches for episode in batch.episodes]
@@ -143,7 +146,7 @@ def test_nobody_learns_from_the_segment_that_was_broken(kind: str) -> None:
     assert 4 + 7 not in scores
 
 
-def test_an_evaluation_plays_the_lost_games_again() -> None:
+def test_an_evaluation_plays_the_dropped_episodes_again() -> None:
     lives = iter((1, None, None))
 
     class SickSeeded(SeededEnv):
@@ -158,8 +161,8 @@ def test_an_evaluation_plays_the_lost_games_again() -> None:
 
     config = settings("evaluate.games=4", "evaluate.probe_games=0", "train.target_score=none")
 
-    def make(n_sim: int) -> Guarded:
-        return Guarded(lambda: SickSeeded(n_sim), lambda _: np.arange(n_sim), 1.0, 3)
+    def make(n_sim: int) -> RebuildingEnv:
+        return RebuildingEnv(lambda: SickSeeded(n_sim), lambda _: np.arange(n_sim), 1.0, 3)
 
     seeds: list[int] = []
     expected = evaluate(config, ScriptedPolicy(), lambda n: SeededEnv(n, seeds), Loopback()).scores
@@ -172,4 +175,4 @@ def test_simulators_that_cannot_be_closed_are_left_alone() -> None:
         def close(self) -> None:
             burn()
 
-    Guarded(lambda: Clinging(N_SIM), lambda _: FIRST_SEEDS, 1.0, 3).close()
+    RebuildingEnv(lambda: Clinging(N_SIM), lambda _: FIRST_SEEDS, 1.0, 3).close()

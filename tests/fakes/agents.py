@@ -25,7 +25,7 @@ def small(*overrides: str) -> Config:
 def untrained(config: Config) -> Checkpoint:
     weights = build.agent(config).weights.numpy()
     progress = asdict(Progress(updates=UPDATES, steps=560, evaluation_score=12.5))
-    return Checkpoint(weights, {"m": np.zeros_like(weights)}, progress, config)
+    return Checkpoint(weights, {"m": np.zeros_like(weights)}, progress, config, {})
 
 
 def saved(run_dir: Path, config: Config) -> Path:

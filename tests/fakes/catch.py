@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 
 from dba3c.types import Array, Step
 
@@ -10,8 +11,8 @@ from dba3c.types import Array, Step
 class Catch:
     """A ball falls through a grid; a paddle below goes left, stays or goes right. +1 for a catch, -1 for a miss."""
 
-    n_actions = 3
-    observation_shape = (1, 20, 20)
+    observation_space = Box(0, 255, (1, 20, 20), np.uint8)
+    action_space = Discrete(3, dtype=np.int32)
     CELLS, PIXELS = 5, 4
 
     def __init__(self, n_sim: int) -> None:

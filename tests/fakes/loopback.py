@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self, TypeVar
+
+from mpi4py import MPI
 
 from dba3c.types import Array
+
+T = TypeVar("T")
 
 
 class Loopback:
     """A job of one rank."""
 
-    rank, size = 0, 1
+    comm: MPI.Intracomm = MPI.COMM_SELF
+    rank = 0
+    size = 1
 
     def sum(self, array: Array) -> None: ...
 
-    def broadcast(self, value: Any) -> Any:
+    def broadcast(self, value: T, root: int = 0) -> T:
+        assert root == 0
         return value
 
-    def gather(self, value: Any) -> list[Any]:
+    def gather(self, value: T) -> list[T]:
         return [value]
+
+    def send(self, _rank: int, _note: object, _tag: int = 0) -> None:
+        raise AssertionError("there is no other rank")
+
+    def receive(self, _tag: int = 0) -> tuple[int, Any] | None:
+        return None
+
+    def duplicate(self) -> Self:
+        return self
+
+    def shrink(self) -> Self:
+        return self

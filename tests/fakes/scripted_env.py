@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 
 from dba3c.types import Array, Prediction, Step
 
@@ -89,8 +90,8 @@ def seeds_shown(observations: Array) -> Array:
 class TapeEnv:
     """Simulators that follow the script, refuse other actions than the scripted ones, and note each call on a tape."""
 
-    n_actions = N_ACTIONS
-    observation_shape = (1, 2, 4)
+    observation_space = Box(0, 255, (1, 2, 4), np.uint8)
+    action_space = Discrete(N_ACTIONS, dtype=np.int32)
 
     def __init__(
         self, n_sim: int, first: int = 0, tape: list[str] | None = None, delay: Callable[[], object] = lambda: None
@@ -132,17 +133,20 @@ class TapeEnv:
 class ScriptedPolicy:
     """Values and actions are known functions of the observation; the noise is passed on as the log-probabilities."""
 
+    memory_size = 0
+    noise_size = 1
+
     def __init__(self, tape: list[str] | None = None) -> None:
         self.version = 0
         self.tape: list[str] = [] if tape is None else tape
         self.acted_with: dict[Moment, int] = {}  # the version that was current when each action was chosen
 
-    def act(self, observations: Array, noise: Array) -> Prediction:
+    def act(self, observations: Array, noise: Array, _simulators: Array, memory: Array) -> Prediction:
         seen = moments(observations)
         self.acted_with |= dict.fromkeys(seen, self.version)
         self.tape.append("predict " + " ".join(map(str, seen)))
         values = np.array([value(at) for at in seen], np.float32)
-        return Prediction(self.greedy(observations), noise, values)
+        return Prediction(self.greedy(observations, memory)[0], noise[:, 0], values, memory)
 
-    def greedy(self, observations: Array) -> Array:
-        return np.array([action(at) for at in moments(observations)], np.int32)
+    def greedy(self, observations: Array, memory: Array) -> tuple[Array, Array]:
+        return np.array([action(at) for at in moments(observations)], np.int32), memory

@@ -10,10 +10,11 @@ import pytest
 import tensorflow as tf
 
 from dba3c.learning.a3c import A3C
-from dba3c.types import Array, Batch
+from dba3c.types import Array, Clock
+from tests.fakes.batches import batch_of, spaces
 from tests.fakes.settings import settings
 
-TINY, ENTROPY, VALUE = 1e-6, 0.01, 0.5  # reference-facts, section 3
+TINY, ENTROPY, VALUE = 1e-6, 0.01, 0.5  # of the program released with the paper
 BELOW_ONE = np.float32(1 - 2**-24)  # the largest noise there is
 
 
@@ -35,7 +36,7 @@ def integers(values: object) -> Array:
 
 
 def algorithm(entropy: float = ENTROPY, value: float = VALUE) -> A3C:
-    return A3C(settings(f"algorithm.entropy={entropy}", f"algorithm.value={value}").algorithm)
+    return A3C(settings(f"algorithm.entropy={entropy}", f"algorithm.value={value}").algorithm, spaces())
 
 
 def samples(batch: int = 16, n_actions: int = 6, seed: int = 0) -> Samples:
@@ -55,6 +56,15 @@ def samples(batch: int = 16, n_actions: int = 6, seed: int = 0) -> Samples:
 def softmax(logits: Array) -> list[float]:
     powers = [math.exp(float(z) - float(max(logits))) for z in logits]
     return [power / math.fsum(powers) for power in powers]
+
+
+def loss_of(a3c: A3C, s: Samples) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    outputs = {"policy": tf.convert_to_tensor(s.logits), "value": tf.expand_dims(s.values, 1)}
+    return a3c.loss(outputs, actions=s.actions, returns=s.returns)
+
+
+def no_evaluation(*_: object) -> dict[str, Array]:
+    raise AssertionError("this algorithm needs no other network")
 
 
 def paper_terms(logits: Array, value: float, action: int, target: float) -> tuple[float, float, float]:
@@ -98,7 +108,7 @@ def tape_gradient(s: Samples, a3c: A3C) -> tuple[Array, Array]:
     logits, values = tf.constant(s.logits), tf.constant(s.values)
     with tf.GradientTape() as tape:
         tape.watch([logits, values])
-        loss, _ = a3c.loss(logits, values, s.actions, s.returns)
+        loss, _ = loss_of(a3c, s._replace(logits=logits, values=values))
     by_logits, by_values = tape.gradient(loss, [logits, values])
     return by_logits.numpy(), by_values.numpy()
 
@@ -106,7 +116,7 @@ def tape_gradient(s: Samples, a3c: A3C) -> tuple[Array, Array]:
 @pytest.mark.parametrize("seed", range(5))
 def test_loss_is_the_papers(seed: int) -> None:
     s = samples(seed=seed)
-    loss, figures = algorithm().loss(*s)
+    loss, figures = loss_of(algorithm(), s)
     expected, expected_figures = paper_loss(s)
     assert float(loss) == pytest.approx(expected, rel=1e-5)
     assert {name: float(figure) for name, figure in figures.items()} == pytest.approx(expected_figures, rel=1e-5)
@@ -114,15 +124,15 @@ def test_loss_is_the_papers(seed: int) -> None:
 
 def test_loss_worked_by_hand() -> None:
     """Two equally likely actions, V = 1, R = 3: −2·ln ½ + ½·2² − 0.01·ln 2, all but for the 1e-6."""
-    loss, _ = algorithm().loss(np.zeros((1, 2), np.float32), floats([1]), integers([0]), floats([3]))
+    loss, _ = loss_of(algorithm(), Samples(np.zeros((1, 2), np.float32), floats([1]), integers([0]), floats([3])))
     assert float(loss) == pytest.approx(1.99 * math.log(2) + 2, rel=3e-6)
 
 
 def test_entropy_is_rewarded() -> None:
     """Without advantage the more even policy has the lower loss, and descent moves an uneven one towards it."""
     none, action = np.zeros(1, np.float32), integers([0])
-    even, _ = algorithm().loss(floats([[0, 0, 0]]), none, action, none)
-    uneven, _ = algorithm().loss(floats([[2, 0, 0]]), none, action, none)
+    even, _ = loss_of(algorithm(), Samples(floats([[0, 0, 0]]), none, action, none))
+    uneven, _ = loss_of(algorithm(), Samples(floats([[2, 0, 0]]), none, action, none))
     assert float(even) == pytest.approx(-0.01 * math.log(3), rel=1e-4)
     assert float(even) < float(uneven)
     by_logits, _ = tape_gradient(Samples(floats([[2, 0, 0]]), none, action, none), algorithm())
@@ -131,16 +141,17 @@ def test_entropy_is_rewarded() -> None:
 
 def test_weights_come_from_the_configuration() -> None:
     s = samples()
-    loss, _ = algorithm(entropy=0.3, value=0.7).loss(*s)
+    loss, _ = loss_of(algorithm(entropy=0.3, value=0.7), s)
     assert float(loss) == pytest.approx(paper_loss(s, entropy=0.3, value=0.7)[0], rel=1e-5)
 
 
 @pytest.mark.parametrize(("schedule", "share"), [("constant", 1.0), ("linear", 0.25), ("quadratic", 0.0625)])
 def test_entropy_weight_follows_its_schedule(schedule: str, share: float) -> None:
-    s, a3c = samples(), A3C(settings("algorithm.entropy=0.4", f"algorithm.entropy_schedule={schedule}").algorithm)
-    assert float(a3c.loss(*s)[0]) == pytest.approx(paper_loss(s, entropy=0.4)[0], rel=1e-5)
-    a3c.anneal(0.75)
-    assert float(a3c.loss(*s)[0]) == pytest.approx(paper_loss(s, entropy=0.4 * share)[0], rel=1e-5)
+    config = settings("algorithm.entropy=0.4", f"algorithm.entropy_schedule={schedule}").algorithm
+    s, a3c = samples(), A3C(config, spaces())
+    assert float(loss_of(a3c, s)[0]) == pytest.approx(paper_loss(s, entropy=0.4)[0], rel=1e-5)
+    a3c.columns(batch_of(1, 1), Clock(updates=5, steps=75, total_steps=100), no_evaluation)
+    assert float(loss_of(a3c, s)[0]) == pytest.approx(paper_loss(s, entropy=0.4 * share)[0], rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +183,7 @@ def test_batch_is_averaged() -> None:
     """A batch laid twice behind itself has the same loss, and each sample half the gradient."""
     s = samples()
     twice = Samples(*(np.concatenate([part, part]) for part in s))
-    assert float(algorithm().loss(*twice)[0]) == pytest.approx(float(algorithm().loss(*s)[0]), rel=1e-6)
+    assert float(loss_of(algorithm(), twice)[0]) == pytest.approx(float(loss_of(algorithm(), s)[0]), rel=1e-6)
     for double, single in zip(tape_gradient(twice, algorithm()), tape_gradient(s, algorithm()), strict=True):
         np.testing.assert_allclose(double, np.concatenate([single, single]) / 2, rtol=1e-5, atol=1e-9)
 
@@ -180,7 +191,10 @@ def test_batch_is_averaged() -> None:
 def act(logits: Array, noise: Array) -> tuple[Array, Array]:
     """One row of logits for all noises, or one row each."""
     rows = np.broadcast_to(logits, (len(noise), np.shape(logits)[-1])).astype(np.float32)
-    actions, log_probabilities = algorithm().act(tf.constant(rows), tf.constant(noise, tf.float32))
+    outputs = {"policy": tf.constant(rows), "value": tf.zeros((len(noise), 1))}
+    column = tf.constant(np.reshape(noise, (-1, 1)), tf.float32)
+    actions, log_probabilities, values = algorithm().act(outputs, column, tf.zeros((len(noise), 0)))
+    assert values.shape == (len(noise),)
     return actions.numpy(), log_probabilities.numpy()
 
 
@@ -237,19 +251,28 @@ def test_log_probability_is_that_of_the_action_taken() -> None:
     np.testing.assert_allclose(log_probabilities, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_targets_are_the_actions_and_returns_step_by_step() -> None:
-    """T = 2, B = 2; they lie as the observations do."""
-    batch = Batch(
-        observations=np.zeros((2, 2, 1, 1, 1), np.uint8),
-        actions=integers([[1, 2], [3, 4]]),
-        log_probabilities=np.zeros((2, 2), np.float32),
+def test_columns_are_the_actions_and_returns_step_by_step() -> None:
+    """T = 2, B = 2; they lie as the observations do, and the action in the state after the segment is not learned."""
+    batch = batch_of(
+        2,
+        2,
+        actions=integers([[1, 2], [3, 4], [5, 6]]),
         rewards=floats([[1, 2], [4, 8]]),
         discounts=floats([[0.5, 0], [0.5, 0.5]]),
         values=floats([[77, 77], [77, 77], [16, 32]]),  # only the last row is the bootstrap
-        versions=np.zeros((2, 2), np.int64),
-        episodes=[],
     )
-    actions, returns = algorithm().targets(batch, 1.0)
-    np.testing.assert_array_equal(actions, [[1, 2], [3, 4]])
-    np.testing.assert_array_equal(returns, [[1 + 0.5 * 12, 2], [4 + 0.5 * 16, 8 + 0.5 * 32]])
-    assert returns.dtype == np.float32
+    columns = algorithm().columns(batch, Clock(0, 0, 1), no_evaluation)
+    np.testing.assert_array_equal(columns["actions"], [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(columns["returns"], [[1 + 0.5 * 12, 2], [4 + 0.5 * 16, 8 + 0.5 * 32]])
+    assert columns["returns"].dtype == np.float32
+    assert set(columns) == {"actions", "returns"}
+
+
+def test_greedy_actions_are_the_most_likely_ones() -> None:
+    outputs = {"policy": tf.constant([[0.0, 3.0, 1.0], [200.0, 100.0, 201.0]])}
+    np.testing.assert_array_equal(algorithm().greedy(outputs), [1, 2])
+
+
+def test_heads_are_the_policy_and_the_value() -> None:
+    heads = A3C(settings().algorithm, spaces(n_actions=9)).heads
+    assert {name: head.size for name, head in heads.items()} == {"policy": 9, "value": 1}

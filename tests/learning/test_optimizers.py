@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,16 @@ import pytest
 import tensorflow as tf
 
 from dba3c.config.schema import Optimizer as Config
+from dba3c.learning.clipping import clip_norm, unchanged
 from dba3c.learning.optimizers import FlatOptimizer, adam_rate, learning_rate
-from dba3c.types import Array
+from dba3c.types import Array, Clock
 
 PAPER: dict[str, Any] = {  # Table 1, and RMSProp as PAAC has it
     "name": "adam", "learning_rate": 0.001, "schedule": "constant", "beta1": 0.8, "beta2": 0.75, "epsilon": 1e-8,
     "decay": 0.99, "momentum": 0.0,
 }  # fmt: skip
 NAMES = ["adam", "rmsprop", "sgd"]
+START = Clock(updates=0, steps=0, total_steps=1)
 
 
 def floats(values: object) -> Array:
@@ -37,10 +40,10 @@ def gradients(steps: int = 20, size: int = 7, seed: int = 0) -> Array:
 def run(settings: Config, grads: Array, start: Array, clip: float | None = None) -> Array:
     """The weights after each step, [steps, size]."""
     weights = tf.Variable(start.astype(np.float32))
-    optimizer = FlatOptimizer(settings, weights, clip)
+    optimizer = FlatOptimizer(settings, weights, unchanged if clip is None else partial(clip_norm, most=clip))
     path = []
     for gradient in grads:
-        optimizer.apply(gradient, 0.0)
+        optimizer.apply(gradient, START)
         path.append(weights.numpy())
     return np.array(path)
 
@@ -178,7 +181,7 @@ def test_schedule_scales_the_step(name: str) -> None:
     steps = []
     for progress in (0.0, 0.75, 1.0):
         weights = tf.Variable(tf.zeros(2))
-        FlatOptimizer(settings, weights, None).apply(gradient, progress)
+        FlatOptimizer(settings, weights, unchanged).apply(gradient, Clock(0, round(100 * progress), 100))
         steps.append(weights.numpy())
     np.testing.assert_allclose(steps[1], steps[0] / 4, rtol=1e-6)
     np.testing.assert_array_equal(steps[2], [0.0, 0.0])
@@ -189,19 +192,19 @@ def test_restored_state_goes_on_bit_for_bit(name: str) -> None:
     settings, grads, start = config(name=name, momentum=0.5), gradients(steps=12), np.ones(7)
     unbroken = run(settings, grads, start)
     weights = tf.Variable(start.astype(np.float32))
-    first = FlatOptimizer(settings, weights, None)
+    first = FlatOptimizer(settings, weights, unchanged)
     for gradient in grads[:5]:
-        first.apply(gradient, 0.0)
+        first.apply(gradient, START)
     state, saved = first.state(), weights.numpy()
     copies = {key: np.array(value) for key, value in state.items()}
-    first.apply(grads[5], 0.0)  # what was saved is a copy: training that goes on does not change it
+    first.apply(grads[5], START)  # what was saved is a copy: training that goes on does not change it
     for key, value in state.items():
         np.testing.assert_array_equal(value, copies[key])
     resumed = tf.Variable(saved)
-    second = FlatOptimizer(settings, resumed, None)
+    second = FlatOptimizer(settings, resumed, unchanged)
     second.restore(state)
     for gradient, expected in zip(grads[5:], unbroken[5:], strict=True):
-        second.apply(gradient, 0.0)
+        second.apply(gradient, START)
         assert resumed.numpy().tobytes() == expected.tobytes()
 
 
@@ -210,8 +213,8 @@ def test_restored_state_goes_on_bit_for_bit(name: str) -> None:
     [("adam", {"m", "v", "steps"}), ("rmsprop", {"mean_square", "momentum", "steps"}), ("sgd", {"steps"})],
 )
 def test_state_holds_every_slot_and_the_number_of_steps(name: str, slots: set[str]) -> None:
-    optimizer = FlatOptimizer(config(name=name), tf.Variable(tf.zeros(3)), None)
-    optimizer.apply(np.ones(3, np.float32), 0.0)
+    optimizer = FlatOptimizer(config(name=name), tf.Variable(tf.zeros(3)), unchanged)
+    optimizer.apply(np.ones(3, np.float32), START)
     state = optimizer.state()
     assert set(state) == slots
     assert int(state["steps"]) == 1

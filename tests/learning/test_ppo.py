@@ -11,14 +11,15 @@ import tensorflow as tf
 from dba3c.learning.ppo import PPO
 from dba3c.learning.returns import generalised_advantages, n_step_returns
 from dba3c.seeds import time_order
-from dba3c.types import Array, Batch, Progress, Update
+from dba3c.types import Array, Clock, Update
+from tests.fakes.batches import batch_of, spaces
 from tests.fakes.settings import settings
 
 TINY, CLIP = 1e-6, 0.1
 
 
 def algorithm(*overrides: str) -> PPO:
-    return PPO(settings(f"algorithm.ratio_clip={CLIP}", *overrides).algorithm)
+    return PPO(settings(f"algorithm.ratio_clip={CLIP}", *overrides).algorithm, spaces())
 
 
 def play(steps: int, columns: int, seed: int) -> tuple[Array, Array, Array]:
@@ -86,6 +87,19 @@ def slow_loss(logits: Array, values: Array, actions: Array, returns: Array, adva
     return total / len(logits)
 
 
+def loss_of(
+    ppo: PPO,
+    logits: tf.Tensor,
+    values: tf.Tensor,
+    actions: tf.Tensor,
+    returns: tf.Tensor,
+    advantages: tf.Tensor,
+    old: tf.Tensor,
+) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    outputs = {"policy": logits, "value": tf.expand_dims(values, 1)}
+    return ppo.loss(outputs, actions=actions, returns=returns, advantages=advantages, old_log_probabilities=old)
+
+
 def samples(seed: int, batch: int = 12, n_actions: int = 4) -> list[Array]:
     """Old probabilities such that ratios lie below, inside and above the clip, with advantages of both signs."""
     random = np.random.default_rng(seed)
@@ -101,7 +115,7 @@ def samples(seed: int, batch: int = 12, n_actions: int = 4) -> list[Array]:
 @pytest.mark.parametrize("seed", range(5))
 def test_loss_equals_the_formula(seed: int) -> None:
     inputs = samples(seed)
-    loss, figures = algorithm().loss(*map(tf.constant, inputs))
+    loss, figures = loss_of(algorithm(), *map(tf.constant, inputs))
     assert float(loss) == pytest.approx(slow_loss(*inputs), rel=1e-4)
     assert float(figures["advantage_square"]) == pytest.approx(float(np.mean(np.square(inputs[4]))), rel=1e-5)
 
@@ -118,25 +132,50 @@ def test_nothing_pulls_the_policy_further_once_it_has_moved_enough(shift: float,
         inputs = [np.zeros(1), [0], np.zeros(1), [advantage], [old]]
         dtypes = [np.float32, np.int32, np.float32, np.float32, np.float32]
         rest = [tf.constant(np.asarray(x, d)) for x, d in zip(inputs, dtypes, strict=True)]
-        loss, _ = algorithm("algorithm.entropy=0").loss(logits, *rest)
+        loss, _ = loss_of(algorithm("algorithm.entropy=0"), logits, *rest)
     assert bool(np.abs(tape.gradient(loss, logits).numpy()).max() > 1e-4) == moves
 
 
-def test_targets() -> None:
+def after_updates(ppo: PPO, squares: list[float]) -> PPO:
+    """After updates whose scaled advantages had these mean squares."""
+    for number, square in enumerate(squares, 1):
+        ppo.follow(update(number, square), Clock(number, 0, 1), tf.Variable(0.0))
+    return ppo
+
+
+def update(number: int, square: float, skipped: bool = False) -> Update:
+    return Update(number, 50, 50, skipped, False, {"advantage_square": square * 50}, {})
+
+
+def columns_of(ppo: PPO, *play_of: Array) -> dict[str, Array]:
+    rewards, discounts, values = play_of
+    batch = batch_of(4, 2, rewards=rewards, discounts=discounts, values=values)
+    batch.log_probabilities[:] = -1
+    return ppo.columns(batch, Clock(0, 0, 1), lambda *_: {})
+
+
+def test_columns() -> None:
     rewards, discounts, values = (array.astype(np.float32) for array in play(4, 2, seed=3))
-    zeros = np.zeros((4, 2), np.float32)
-    batch = Batch(zeros, zeros.astype(np.int32), zeros - 1, rewards, discounts, values, zeros, [])
-    actions, returns, advantages, old = algorithm("algorithm.gae_lambda=0.9").targets(batch, 2.0)
+    columns = columns_of(algorithm("algorithm.gae_lambda=0.9"), rewards, discounts, values)
     expected = advantage_sum(rewards, discounts, values, 0.9)
-    np.testing.assert_allclose(advantages, expected / 2, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(returns, expected + values[:-1], rtol=1e-5, atol=1e-6)
-    assert (old == -1).all()
-    assert all(array.dtype == np.float32 for array in (returns, advantages, old))
-    assert actions.dtype == np.int32
+    np.testing.assert_allclose(columns["advantages"], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(columns["returns"], expected + values[:-1], rtol=1e-5, atol=1e-6)
+    assert (columns["old_log_probabilities"] == -1).all()
+    assert all(column.dtype == np.float32 for name, column in columns.items() if name != "actions")
+    assert columns["actions"].shape == (4, 2)
+    assert columns["actions"].dtype == np.int32
+
+
+def test_advantages_are_divided_by_their_scale_and_returns_are_not() -> None:
+    segment = [array.astype(np.float32) for array in play(4, 2, seed=3)]
+    before = columns_of(algorithm(), *segment)
+    after = columns_of(after_updates(algorithm(), [3.0]), *segment)  # the scale moves by 0.5 % of 3 − 1
+    np.testing.assert_allclose(after["advantages"], before["advantages"] / 1.01, rtol=1e-6)
+    np.testing.assert_array_equal(after["returns"], before["returns"])
 
 
 def test_each_pass_takes_every_step_once_in_an_order_of_its_own() -> None:
-    parts = list(algorithm("actor.n_steps=32", "algorithm.passes=3", "algorithm.minibatches=4").parts(32, 7, 100))
+    parts = list(algorithm("actor.n_steps=32", "algorithm.passes=3", "algorithm.minibatches=4").minibatches(32, 7, 100))
     assert [len(part) for part in parts] == [8] * 12
     passes = [np.concatenate(parts[first : first + 4]) for first in (0, 4, 8)]
     assert all(sorted(order) == list(range(32)) for order in passes)
@@ -149,9 +188,27 @@ def test_orders_are_shuffled_and_repeatable() -> None:
     np.testing.assert_allclose(places, 7.5, atol=0.5)
 
 
+def scale(ppo: PPO) -> float:
+    return float(ppo.state()["advantage_scale"])
+
+
 def test_the_scale_of_the_advantages_settles_at_their_size() -> None:
-    progress = Progress()
+    ppo = algorithm()
     for number in range(3000):
-        relative = (0.2 / progress.advantage_scale) ** 2
-        progress.count(Update(number, 50, 50, True, False, {"advantage_square": relative * 50}, {}))
-    assert progress.advantage_scale == pytest.approx(0.2, rel=1e-3)
+        after_updates(ppo, [(0.2 / scale(ppo)) ** 2])
+        assert scale(ppo) > 0.19, number
+    assert scale(ppo) == pytest.approx(0.2, rel=1e-3)
+
+
+def test_a_skipped_update_leaves_the_scale_alone() -> None:
+    ppo = algorithm()
+    ppo.follow(update(1, 9.0, skipped=True), Clock(1, 0, 1), tf.Variable(0.0))
+    assert scale(ppo) == 1.0
+
+
+def test_the_scale_is_saved_and_restored() -> None:
+    first, second = after_updates(algorithm(), [3.0, 0.5, 2.0]), algorithm()
+    second.restore(first.state())
+    assert scale(second) == scale(first) != 1.0
+    second.restore({})  # a checkpoint that has none
+    assert scale(second) == 1.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dba3c.comm.allreduce import AllReduce, Parts
-from dba3c.types import Array, Gradient, Progress, Timings, Transport
+from dba3c.comm.allreduce import AllReduce, Surroundings
+from dba3c.types import Array, Clock, Gradient, Timings, Transport
 from tests.fakes.settings import settings
 
 PARAMETERS = 1000
@@ -17,8 +17,8 @@ class Recorder:
     def __init__(self) -> None:
         self.given: list[Array] = []
 
-    def apply(self, gradient: Array, progress: float) -> None:
-        assert 0 <= progress <= 1
+    def apply(self, gradient: Array, clock: Clock) -> None:
+        assert 0 <= clock.done <= 1
         self.given.append(gradient.copy())
 
     def state(self) -> dict[str, Array]:
@@ -28,8 +28,12 @@ class Recorder:
         assert not state
 
 
-def make(transport: Transport, optimizer: Recorder, progress: Progress | None = None) -> AllReduce:
-    return AllReduce(settings().comm, Parts(transport, optimizer, Timings(), progress or Progress(), total_steps=100))
+def make(transport: Transport, optimizer: Recorder, updates: int = 0, steps: int = 0) -> AllReduce:
+    return AllReduce(settings().comm, Surroundings(transport, optimizer, Timings(), Clock(updates, steps, 100)))
+
+
+def never() -> bool:
+    return False
 
 
 def gradient_of(rank: int, samples: int) -> Gradient:
@@ -40,8 +44,8 @@ def gradient_of(rank: int, samples: int) -> Gradient:
 
 def test_mean_is_weighted_by_samples(transport: Transport) -> None:
     optimizer = Recorder()
-    communicator = make(transport, optimizer, Progress(updates=41, steps=50))
-    update = communicator.update(gradient_of(transport.rank, 5 + 3 * transport.rank), False)[0]
+    strategy = make(transport, optimizer, updates=41, steps=50)
+    update = strategy.update(gradient_of(transport.rank, 5 + 3 * transport.rank), never)[0]
     counts = [5 + 3 * rank for rank in range(transport.size)]
     gradients = [gradient_of(rank, 1).mean.astype(np.float64) for rank in range(transport.size)]
     expected = sum(n * g for n, g in zip(counts, gradients, strict=True)) / sum(counts)
@@ -52,12 +56,12 @@ def test_mean_is_weighted_by_samples(transport: Transport) -> None:
 
 def test_every_rank_gets_the_same_bits(transport: Transport) -> None:
     optimizer = Recorder()
-    make(transport, optimizer).update(gradient_of(transport.rank, 7), False)[0]
+    make(transport, optimizer).update(gradient_of(transport.rank, 7), never)[0]
     assert len({vector.tobytes() for vector in transport.gather(optimizer.given[0])}) == 1
 
 
-def test_figures_are_summed_and_own_ones_kept_apart(transport: Transport) -> None:
-    update = make(transport, Recorder()).update(gradient_of(transport.rank, 1), False)[0]
+def test_figures_are_summed_or_kept_apart_by_rank(transport: Transport) -> None:
+    update = make(transport, Recorder()).update(gradient_of(transport.rank, 1), never)[0]
     assert update.sums["score"] == sum(10.0 + rank for rank in range(transport.size))
     assert update.sums["episodes"] == transport.size
     assert update.by_rank["max_lag"].tolist() == list(range(transport.size))
@@ -66,32 +70,33 @@ def test_figures_are_summed_and_own_ones_kept_apart(transport: Transport) -> Non
 
 def test_one_rank_with_nan_makes_all_skip(transport: Transport) -> None:
     optimizer = Recorder()
-    communicator = make(transport, optimizer)
+    strategy = make(transport, optimizer)
     for bad in (np.nan, np.inf):
         gradient = gradient_of(transport.rank, 4)
         if transport.rank == transport.size - 1:
             gradient.mean[17] = bad
             gradient.sums["score"] = float("nan")
-        update = communicator.update(gradient, False)[0]
+        update = strategy.update(gradient, never)[0]
+        assert update.skipped
         assert not update.applied
         assert np.flatnonzero(update.by_rank["not_finite"]).tolist() == [transport.size - 1]
         assert np.isfinite(list(update.sums.values())).all()
-    assert communicator.update(gradient_of(transport.rank, 4), False)[0].applied
+    assert strategy.update(gradient_of(transport.rank, 4), never)[0].applied
     assert len(optimizer.given) == 1
     assert np.isfinite(optimizer.given[0]).all()
 
 
 def test_a_stop_on_any_one_rank_reaches_all(transport: Transport) -> None:
-    communicator = make(transport, Recorder())
+    strategy = make(transport, Recorder())
     for asked in range(transport.size):
-        assert communicator.update(gradient_of(transport.rank, 1), transport.rank == asked)[0].stop
-    assert not communicator.update(gradient_of(transport.rank, 1), False)[0].stop
+        assert strategy.update(gradient_of(transport.rank, 1), lambda asked=asked: transport.rank == asked)[0].stop
+    assert not strategy.update(gradient_of(transport.rank, 1), never)[0].stop
 
 
 def test_a_rank_may_bring_nothing(transport: Transport) -> None:
     """A count of zero takes a rank out of the mean: what backup workers rely on."""
     optimizer = Recorder()
     samples = 6 if transport.rank == 0 else 0
-    update = make(transport, optimizer).update(gradient_of(transport.rank, samples), False)[0]
+    update = make(transport, optimizer).update(gradient_of(transport.rank, samples), never)[0]
     assert update.samples == 6
     np.testing.assert_allclose(optimizer.given[0], gradient_of(0, 6).mean, rtol=1e-6, atol=1e-7)

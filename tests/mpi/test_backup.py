@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dba3c.comm import STRATEGIES
-from dba3c.comm.allreduce import Parts
-from dba3c.types import Array, Gradient, Progress, Timings, Transport, Update
+from dba3c.comm.allreduce import Surroundings
+from dba3c.config import names
+from dba3c.types import Array, Clock, Gradient, Progress, Strategy, Timings, Transport, Update
 from tests.fakes.settings import settings
 
 PARAMETERS = 200
@@ -25,9 +25,9 @@ class Descent:
         self.weights = np.zeros(PARAMETERS, np.float32)
         self.given: list[Array] = []
 
-    def apply(self, gradient: Array, progress: float) -> None:
+    def apply(self, gradient: Array, clock: Clock) -> None:
         self.given.append(gradient.copy())
-        self.weights -= np.float32(0.01 * (1 - progress)) * gradient
+        self.weights -= np.float32(0.01 * (1 - clock.done)) * gradient
 
     def state(self) -> dict[str, Array]:
         return {}
@@ -45,12 +45,13 @@ class Rank:
         self.total = updates * (transport.size - n_backup)
         self.updates: list[Update] = []
         self.calls = 0
-        parts = Parts(transport, self.optimizer, Timings(), Progress(), self.total, self.applied, **more)
+        around = Surroundings(transport, self.optimizer, Timings(), Clock(0, 0, self.total), self.follow, **more)
         self.version = 0
-        self.communicator = STRATEGIES[strategy](config, parts)
+        self.strategy: Strategy = names.find("comm.strategy", strategy)(config, around)
 
-    def applied(self, number: int) -> None:
-        self.version = number
+    def follow(self, update: Update, clock: Clock) -> None:
+        assert update.number == clock.updates == self.version + 1
+        self.version = update.number
 
     def run(self, delay: Delay, stop: Callable[[int], bool] = lambda _: False) -> None:
         rank, ended = self.transport.rank, False
@@ -58,11 +59,11 @@ class Rank:
             version = self.version
             time.sleep(delay(rank, version))
             self.calls += 1
-            for update in self.communicator.update(gradient_of(rank, version), stop(version)):
+            for update in self.strategy.update(gradient_of(rank, version), lambda at=version: stop(at)):
                 self.progress.count(update)
                 self.updates.append(update)
                 ended = update.stop or self.progress.steps >= self.total
-        self.communicator.close()
+        self.strategy.close()
 
 
 def gradient_of(rank: int, version: int) -> Gradient:
@@ -92,7 +93,7 @@ def test_without_backups_it_is_the_allreduce_bit_for_bit(transport: Transport) -
 @pytest.mark.parametrize("n_backup", [1, 2])
 def test_quorum_is_exact_and_late_gradients_are_never_applied(transport: Transport, n_backup: int) -> None:
     if n_backup >= transport.size:
-        pytest.skip("nobody would be left")
+        pytest.skip("no rank would be left")
     rank = Rank(transport, "backup", n_backup, updates=2000 if (transport.size, n_backup) == (4, 1) else 300)
     rank.run(random_delay)
     assert [update.number for update in rank.updates] == list(range(1, len(rank.updates) + 1))
@@ -105,10 +106,10 @@ def test_quorum_is_exact_and_late_gradients_are_never_applied(transport: Transpo
         np.testing.assert_allclose(given, np.mean(vectors, axis=0), rtol=1e-4, atol=1e-4)
     assert len({weights.tobytes() for weights in transport.gather(rank.optimizer.weights)}) == 1
     late = sum(update.by_rank["late"] for update in rank.updates)
-    assert (late > 0).all(), "delays are random: everyone is late now and then"
+    assert (late > 0).all(), "delays are random: every rank is late now and then"
 
 
-def test_one_slow_rank_holds_nobody_up(transport: Transport) -> None:
+def test_one_slow_rank_holds_up_no_other(transport: Transport) -> None:
     if transport.size < 3:
         pytest.skip("needs a majority")
     rank = Rank(transport, "backup", 1, updates=60)
@@ -120,10 +121,10 @@ def test_one_slow_rank_holds_nobody_up(transport: Transport) -> None:
         assert rank.calls < 0.7 * len(rank.updates)
 
 
-def test_nobody_is_left_behind_where_the_ranks_do_something_together(transport: Transport) -> None:
+def test_no_rank_is_late_where_the_ranks_do_something_together(transport: Transport) -> None:
     if transport.size < 2:
-        pytest.skip("nobody could be late")
-    rank = Rank(transport, "backup", 1, updates=100, everyone=lambda number: number % 10 == 0)
+        pytest.skip("no rank could be late")
+    rank = Rank(transport, "backup", 1, updates=100, waits_for_all=lambda number: number % 10 == 0)
     rank.run(random_delay)
     for update in rank.updates:
         together = (update.number - 1) % 10 == 0
@@ -144,7 +145,7 @@ def test_a_stop_is_heard_from_a_rank_that_is_late(transport: Transport) -> None:
 
 def test_the_end_is_clean_while_a_rank_is_late(transport: Transport) -> None:
     if transport.size < 2:
-        pytest.skip("nobody could be late")
+        pytest.skip("no rank could be late")
     rank = Rank(transport, "backup", 1, updates=20)
     asleep = transport.size - 1
     rank.run(lambda number, version: 0.5 if number == asleep and version == 10 else 0.001)
@@ -155,7 +156,7 @@ def test_the_end_is_clean_while_a_rank_is_late(transport: Transport) -> None:
 def test_an_error_in_the_communication_reaches_the_main_thread(transport: Transport) -> None:
     rank = Rank(transport, "backup", 0, updates=10)
 
-    def broken(_gradient: Array, _progress: float) -> None:
+    def broken(_gradient: Array, _clock: Clock) -> None:
         raise RuntimeError("no room for weights")
 
     rank.optimizer.apply = broken  # type: ignore[method-assign]

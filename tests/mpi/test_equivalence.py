@@ -9,14 +9,14 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from dba3c.comm.weight_check import DisagreementError, check_weights
+from dba3c.comm.weight_check import WeightsDifferError, check_weights
 from dba3c.config import loading
 from dba3c.config.schema import Config
 from dba3c.learning.agent import Agent
 from dba3c.training import build
 from dba3c.training.evaluation import evaluate
-from dba3c.training.loop import train
-from dba3c.types import Array, Progress, Timings, Transport
+from dba3c.training.loop import updates
+from dba3c.types import Array, Clock, Progress, Timings, Transport
 from tests.fakes.loopback import Loopback
 
 T = TypeVar("T")
@@ -53,26 +53,28 @@ def agent_with_first_weights(algorithm: tuple[str, ...]) -> tuple[Agent, Array]:
 
 
 def new_agent(algorithm: tuple[str, ...] = ()) -> Agent:
-    """As if it were built anew, which takes a second."""
+    """Make the agent as new: building another one takes a second."""
     agent, first = agent_with_first_weights(algorithm)
-    agent.load(first, 0)
+    agent.load(first, Clock(0, 0, 1))
+    agent.algorithm.restore({})
     return agent
 
 
 def weights_after(optimizer: str, more: tuple[str, ...], simulators: int, transport: Transport) -> Array:
     """Weights after some updates of a job with so many simulators in all."""
     config = settings(simulators // transport.size, optimizer, *more)
+    segment = simulators * config.actor.n_steps
+    # The four updates that PPO takes from a segment and one from the next, or one from each of four segments.
+    total = segment + 1 if config.algorithm.name == "ppo" else UPDATES * segment
+    config = settings(simulators // transport.size, optimizer, *more, f"train.total_steps={total}")
     timings, progress, agent = Timings(), Progress(), new_agent(more)
     rule = build.optimizer(config, agent)
-    communicator = build.communicator(config, transport, agent, rule, timings, progress)
-    player = build.player(config, agent, transport.rank, 1, timings)
-    player.restart(0)
-    rollout = simulators * config.actor.n_steps
-    # The four updates that PPO takes from a rollout and one from the next, or one from each of four rollouts.
-    total = rollout + 1 if config.algorithm.name == "ppo" else UPDATES * rollout
-    for update in train(player, agent, communicator, progress, total, False, timings):
+    strategy = build.strategy(config, transport, agent, rule, timings, progress)
+    actor = build.actor(config, agent, transport.rank, 1, timings)
+    actor.restart(0)
+    for update in updates(actor, agent, strategy, progress, total, lambda: False, timings):
         assert update.applied
-    player.close()
+    actor.close()
     assert progress.updates == UPDATES + (config.algorithm.name == "ppo")
     return np.array(agent.weights.numpy())
 
@@ -125,5 +127,5 @@ def test_weights_that_differ_are_noticed(transport: Transport) -> None:
     check_weights(changed, transport, update=1)
     if transport.size > 1:
         changed[5] = np.nextafter(changed[5], np.inf) if transport.rank == transport.size - 1 else changed[5]
-        with pytest.raises(DisagreementError, match="weights of ranks"):
+        with pytest.raises(WeightsDifferError, match="weights of ranks"):
             check_weights(changed, transport, update=2)

@@ -1,18 +1,15 @@
-"""The flat vector: pack and unpack are inverse, gradients pass through, the paper's clip per tensor, the hash."""
+"""The flat vector: pack and unpack are inverse, and gradients pass through."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from dba3c.comm.weight_check import weight_hash
-from dba3c.networks.flat import Layout, pack
+from dba3c.networks.flat import TensorLayout, pack
 from dba3c.types import Array
 
-LAYOUT = Layout(("kernel", "bias", "scalar", "cube"), ((2, 3), (4,), (), (3, 1, 5)))
+LAYOUT = TensorLayout(("kernel", "bias", "scalar", "cube"), ((2, 3), (4,), (), (3, 1, 5)))
 TOTAL = 6 + 4 + 1 + 15
 
 
@@ -79,74 +76,3 @@ def test_gradient_passes_through_unpack(compiled: bool) -> None:
     result = (tf.function(gradient) if compiled else gradient)(tf.constant(pack(values)))
     expected = pack([3 * c * x**2 for c, x in zip(coefficients, values, strict=True)])
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-7)
-
-
-def clip(parts: list[Array], average_norm: float) -> list[Array]:
-    clipped = LAYOUT.clip_tensors(tf.constant(pack(parts)), average_norm)
-    return [part.numpy() for part in LAYOUT.unpack(clipped)]
-
-
-def test_clip_worked_by_hand() -> None:
-    """Limits at 0.1 × elements: 0.6, 0.4, 0.1 and 1.5. The norms are 2 (cut), 0.2 (kept), 0.5 (cut) and 0 (kept)."""
-    kernel, bias, scalar, cube = clip(
-        [np.full((2, 3), 2 / math.sqrt(6)), np.full(4, 0.1), np.array(-0.5), np.zeros((3, 1, 5))], 0.1
-    )
-    np.testing.assert_allclose(kernel, np.full((2, 3), 0.6 / math.sqrt(6)), rtol=1e-6)
-    np.testing.assert_allclose(bias, np.full(4, 0.1), rtol=1e-6)
-    assert float(scalar) == pytest.approx(-0.1)
-    np.testing.assert_array_equal(cube, np.zeros((3, 1, 5)))
-
-
-@pytest.mark.parametrize("scale", [1e-3, 0.05, 0.2, 1.0, 1e3])
-@pytest.mark.parametrize("average_norm", [0.1, 0.5])
-def test_clip_limits_each_norm_and_keeps_each_direction(average_norm: float, scale: float) -> None:
-    parts = [scale * part for part in tensors(4)]
-    for before, after in zip(parts, clip(parts, average_norm), strict=True):
-        norm, limit = float(np.linalg.norm(before)), average_norm * before.size
-        np.testing.assert_allclose(after, before * min(1.0, limit / norm), rtol=1e-5)
-
-
-def test_clip_of_one_tensor_leaves_the_others_alone() -> None:
-    """A joint norm would shrink all of them."""
-    parts = [np.full(shape, 1e-2, np.float32) for shape in LAYOUT.shapes]
-    parts[1] = np.full(4, 1e6, np.float32)
-    after = clip(parts, 0.1)
-    assert np.linalg.norm(after[1]) == pytest.approx(0.4, rel=1e-5)
-    for i in (0, 2, 3):
-        np.testing.assert_allclose(after[i], parts[i], rtol=1e-6)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_clip_does_not_hide_what_is_not_finite(bad: float) -> None:
-    """The update counts such gradients afterwards, so they must still be seen."""
-    parts = tensors(5)
-    parts[0][1, 1] = bad
-    assert not np.isfinite(clip(parts, 0.1)[0]).all()
-
-
-def test_hash_is_sixteen_hexadecimal_digits() -> None:
-    text = weight_hash(np.arange(5, dtype=np.float32))
-    assert len(text) == 16
-    assert int(text, 16) >= 0
-
-
-@pytest.mark.parametrize("place", [0, 50, 99])
-def test_hash_changes_with_any_bit(place: int) -> None:
-    weights = np.random.default_rng(6).normal(size=100).astype(np.float32)
-    hashes = {weight_hash(weights)}
-    for bit in range(32):
-        changed = weights.copy()
-        changed.view(np.uint32)[place] ^= np.uint32(1 << bit)
-        hashes.add(weight_hash(changed))
-    assert len(hashes) == 33
-
-
-def test_hash_changes_with_order_and_length_and_sign_of_zero() -> None:
-    vectors = [[1.0, 2.0], [2.0, 1.0], [1.0, 2.0, 0.0], [1.0, 2.0, -0.0], []]
-    assert len({weight_hash(floats(vector)) for vector in vectors}) == len(vectors)
-
-
-def test_hash_depends_on_the_values_only() -> None:
-    weights = np.random.default_rng(7).normal(size=(10, 2)).astype(np.float32)
-    column = weights[:, 0]  # not contiguous
-    assert weight_hash(column) == weight_hash(column.copy())

@@ -11,9 +11,11 @@ import tensorflow as tf
 
 from dba3c.config.schema import Model
 from dba3c.networks import Network, build
-from dba3c.types import Array
+from dba3c.types import Array, Head
+from tests.fakes.batches import spaces
 
 N_ACTIONS = 6
+HEADS = {"policy": Head(N_ACTIONS, gain=0.01), "value": Head(1)}
 RGB, GRAY = (12, 84, 84), (4, 84, 84)  # four frames: the paper's colours, or gray
 SHAPES = {"ba3c": RGB, "ba3c_linear": RGB, "nips": GRAY, "nature": GRAY}
 STRIDES = {"ba3c": (1, 1, 1, 1), "ba3c_linear": (1, 1, 1, 1), "nips": (4, 2), "nature": (4, 2, 1)}
@@ -22,7 +24,14 @@ POOLED = {"ba3c": 3, "ba3c_linear": 3, "nips": 0, "nature": 0}  # the first so m
 
 @cache
 def network(torso: str, hidden: int = 128, seed: int = 0) -> Network:
-    return build(Model(torso=torso, hidden=hidden, standardise=False), SHAPES[torso], N_ACTIONS, seed)
+    return build(Model(torso=torso, hidden=hidden, standardise=False), spaces(N_ACTIONS, SHAPES[torso]), HEADS, seed)
+
+
+def forward(net: Network, vector: tf.Tensor, seen: Array) -> tuple[tf.Tensor, tf.Tensor]:
+    """Logits [B, A] and values [B]."""
+    outputs = net.forward(vector, tf.constant(seen))
+    assert list(outputs) == list(HEADS)
+    return outputs["policy"], tf.squeeze(outputs["value"], 1)
 
 
 def by_name(net: Network, vector: Array) -> dict[str, Array]:
@@ -97,7 +106,7 @@ def test_forward_is_that_of_naive_layers(torso: str) -> None:
     """Observations are channel-first uint8; the layers see them transposed and divided by 255."""
     net, seen = network(torso, 16), observations(SHAPES[torso])
     vector = unsettled(net)
-    logits, values = net.forward(tf.constant(vector), tf.constant(seen))
+    logits, values = forward(net, tf.constant(vector), seen)
     expected_logits, expected_values = naive_forward(torso, by_name(net, vector), seen.transpose(0, 2, 3, 1) / 255.0)
     assert logits.shape == (2, N_ACTIONS)
     assert values.shape == (2,)
@@ -110,9 +119,9 @@ def test_standardised_observations() -> None:
     """Less the mean of all pixels of all frames, over their standard deviation; one colour alone gives zeros."""
     seen = np.concatenate([observations(GRAY), np.full((1, *GRAY), 87, np.uint8)])
     seen[1] //= 4
-    net = build(Model(torso="nips", hidden=16, standardise=True), GRAY, N_ACTIONS, 0)
+    net = build(Model(torso="nips", hidden=16, standardise=True), spaces(N_ACTIONS, GRAY), HEADS, 0)
     vector = unsettled(net)
-    logits, values = net.forward(tf.constant(vector), tf.constant(seen))
+    logits, values = forward(net, tf.constant(vector), seen)
     shades = seen / 255.0
     spread = np.sqrt(shades.var(axis=(1, 2, 3), keepdims=True) + 1e-4)
     pixels = (shades - shades.mean(axis=(1, 2, 3), keepdims=True)) / spread
@@ -127,21 +136,21 @@ def test_channels_rows_and_columns_are_kept_apart() -> None:
     seen = np.zeros((4, *GRAY), np.uint8)
     for row, (channel, y, x) in enumerate([(0, 10, 20), (1, 10, 20), (0, 20, 10), (0, 10, 21)]):
         seen[row, channel, y, x] = 255
-    _, values = net.forward(tf.constant(unsettled(net)), tf.constant(seen))
+    _, values = forward(net, tf.constant(unsettled(net)), seen)
     assert len(set(values.numpy().tolist())) == 4
 
 
 def test_observations_do_not_mix() -> None:
     net, seen = network("ba3c", 16), observations(RGB, 3)
-    together, _ = net.forward(tf.constant(net.initial), tf.constant(seen))
+    together, _ = forward(net, tf.constant(net.initial), seen)
     for row in range(3):
-        alone, _ = net.forward(tf.constant(net.initial), tf.constant(seen[row : row + 1]))
+        alone, _ = forward(net, tf.constant(net.initial), seen[row : row + 1])
         np.testing.assert_allclose(alone[0], together[row], rtol=1e-4, atol=1e-5)
 
 
 def test_forward_uses_the_weights_it_is_given() -> None:
     net, seen = network("nips", 16), observations(GRAY)
-    logits, values = net.forward(tf.zeros(net.layout.total), tf.constant(seen))
+    logits, values = forward(net, tf.zeros(net.layout.total), seen)
     np.testing.assert_array_equal(logits, np.zeros((2, N_ACTIONS)))
     np.testing.assert_array_equal(values, np.zeros(2))
 
@@ -152,7 +161,7 @@ def test_padding_channels_get_no_gradient() -> None:
     vector = tf.constant(net.initial)
     with tf.GradientTape() as tape:
         tape.watch(vector)
-        logits, values = net.forward(vector, tf.constant(seen))
+        logits, values = forward(net, vector, seen)
         total = tf.reduce_sum(logits**2) + tf.reduce_sum(values**2)
     kernel = by_name(net, tape.gradient(total, vector).numpy())["conv0/kernel"]
     padding = kernel[:, :, 12:]
@@ -208,7 +217,7 @@ def test_biases_start_at_zero(torso: str) -> None:
 def test_seed_decides_the_weights(torso: str) -> None:
     """The same seed gives the same bits, whatever was built before; another one gives other kernels throughout."""
     first = network(torso, 16, seed=7)
-    again = build(Model(torso=torso, hidden=16, standardise=False), SHAPES[torso], N_ACTIONS, 7)
+    again = build(Model(torso=torso, hidden=16, standardise=False), spaces(N_ACTIONS, SHAPES[torso]), HEADS, 7)
     other = network(torso, 16, seed=8)
     assert first.initial.tobytes() == again.initial.tobytes()
     assert first.layout == again.layout == other.layout
@@ -226,3 +235,14 @@ def test_neighbouring_seeds_share_no_numbers() -> None:
     ours, theirs = (by_name(net, net.initial) for net in (network("ba3c", 16, seed=0), network("ba3c", 16, seed=1)))
     size = theirs["conv0/kernel"].size
     assert np.mean(ours["conv1/kernel"].ravel()[:size] == theirs["conv0/kernel"].ravel()) < 0.01
+
+
+def test_an_algorithm_may_ask_for_other_heads() -> None:
+    model = Model(torso="nips", hidden=16, standardise=False)
+    net = build(model, spaces(shape=GRAY), {"mean": Head(3), "spread": Head(2), "value": Head(1)}, 0)
+    outputs = net.forward(tf.constant(net.initial), np.zeros((5, *GRAY), np.uint8))
+    assert {name: tuple(tensor.shape) for name, tensor in outputs.items()} == {
+        "mean": (5, 3),
+        "spread": (5, 2),
+        "value": (5, 1),
+    }

@@ -17,6 +17,7 @@ from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.training import build
 from dba3c.training.evaluation import Evaluation, evaluate
 from dba3c.types import Array, Policy, Progress, Step, VectorEnv
+from tests.fakes.batches import spaces
 from tests.fakes.loopback import Loopback
 from tests.fakes.scripted_env import ScriptedPolicy
 from tests.fakes.settings import settings
@@ -36,7 +37,7 @@ def length_of(seed: int) -> int:
 class SeededEnv:
     """A game whose score and length come from its seed, won in its last step; the games after it pay a fortune."""
 
-    n_actions, observation_shape = 3, (1, 2, 4)
+    observation_space, action_space = spaces(3, (1, 2, 4))
 
     def __init__(self, n_sim: int, log: list[int], score: Callable[[int], float] = score_of) -> None:
         self.n_sim, self._log, self._score = n_sim, log, score
@@ -65,7 +66,8 @@ class SeededEnv:
 class StandingEnv:
     """One game that shows a new picture every `still` steps only, and never ends."""
 
-    n_sim, n_actions, observation_shape = 1, 3, (1, 2, 4)
+    n_sim = 1
+    observation_space, action_space = spaces(3, (1, 2, 4))
 
     def __init__(self, still: int, give_up: int) -> None:
         self._still, self._give_up = still, give_up
@@ -201,7 +203,7 @@ def test_only_all_games_together_reach_the_target() -> None:
     result = probed("10", lambda seed: 20.0 if seed in first else 0.0)
     assert (result.full, result.mean) == (True, 7.5)
     progress = Progress()
-    progress.evaluated(result.mean, result.full, 10.0)
+    progress.evaluated(result.mean, len(result.scores), result.full, 10.0)
     assert not progress.target_reached
 
 
@@ -211,7 +213,7 @@ def test_only_all_games_together_reach_the_target() -> None:
 )
 def test_target_reached(score: float, full: bool, target: float | None, reached: bool) -> None:
     progress = Progress(target_reached=not reached, best_score=50.0)
-    progress.evaluated(score, full, target)
+    progress.evaluated(score, 50, full, target)
     assert progress.target_reached == reached
     assert (progress.evaluation_score, progress.best_score) == (score, max(score, 50.0))
 

@@ -1,4 +1,4 @@
-"""The parts together learn a small game: Catch, on one rank, with either player."""
+"""The parts together learn a small game: Catch, on one rank, with either actor."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from dba3c.actors.lockstep import Lockstep
 from dba3c.config.schema import Config
 from dba3c.learning.a3c import A3C
 from dba3c.learning.agent import Agent
-from dba3c.training import build
+from dba3c.training import build, loop
 from dba3c.training.evaluation import evaluate
-from dba3c.training.loop import train
-from dba3c.types import Array, Player, Progress, Timings, Update
+from dba3c.types import Actor, Array, Clock, Progress, Spaces, Timings, Update
 from tests.fakes.catch import Catch
 from tests.fakes.loopback import Loopback
 from tests.fakes.settings import settings
@@ -29,7 +28,11 @@ def catch_settings(*overrides: str) -> Config:
     )  # fmt: skip
 
 
-def make_player(config: Config, agent: Agent, timings: Timings) -> Player:
+def new_agent(config: Config) -> Agent:
+    return build.agent_for(config, Spaces(Catch.observation_space, Catch.action_space))
+
+
+def make_actor(config: Config, agent: Agent, timings: Timings) -> Actor:
     if config.actor.kind == "lockstep":
         return Lockstep(config, Catch(config.env.n_sim), agent, 0, timings)
     groups = range(config.env.n_sim // config.actor.group_size)
@@ -37,18 +40,19 @@ def make_player(config: Config, agent: Agent, timings: Timings) -> Player:
 
 
 def mean_score(updates: list[Update]) -> float:
-    """Mean raw score of the games that ended during these updates."""
+    """Mean raw score of the episodes that ended during these updates."""
     return sum(update.sums["score"] for update in updates) / sum(update.sums["episodes"] for update in updates)
 
 
 def learn(config: Config) -> tuple[Agent, list[Update], Progress]:
     timings, progress = Timings(), Progress()
-    agent = build.agent_for(config, Catch.observation_shape, Catch.n_actions)
-    communicator = build.communicator(config, Loopback(), agent, build.optimizer(config, agent), timings, progress)
-    player = make_player(config, agent, timings)
-    player.restart(0)
-    updates = list(train(player, agent, communicator, progress, config.train.total_steps, False, timings))
-    player.close()
+    agent = new_agent(config)
+    strategy = build.strategy(config, Loopback(), agent, build.optimizer(config, agent), timings, progress)
+    actor = make_actor(config, agent, timings)
+    actor.restart(0)
+    total = config.train.total_steps
+    updates = list(loop.updates(actor, agent, strategy, progress, total, lambda: False, timings))
+    actor.close()
     return agent, updates, progress
 
 
@@ -72,20 +76,23 @@ def test_several_passes_learn_catch_from_half_the_steps() -> None:
     config = catch_settings(*ppo, "optimizer.beta1=0.9", "optimizer.beta2=0.99", f"train.total_steps={STEPS // 2}")
     agent, updates, progress = learn(config)
     assert progress.steps >= STEPS // 2
-    rollout = 16 * 32
-    whole = updates[: len(updates) // 12 * 12]  # the last rollout ends with the steps
+    segment = 16 * 32
+    whole = updates[: len(updates) // 12 * 12]  # the last segment ends with the steps
     assert sum(update.samples for update in whole) == 3 * sum(update.steps for update in whole)
-    assert [update.steps for update in updates[:12]] == [rollout // 4] * 4 + [0] * 8
+    assert [update.steps for update in updates[:12]] == [segment // 4] * 4 + [0] * 8
     assert mean_score(updates[:24]) < -0.4
     assert evaluate(config, agent, Catch, Loopback()).mean > 0.8
-    assert max(float(update.by_rank["max_lag"].max()) for update in updates) == 11  # the last of 12 updates per rollout
+    assert max(float(update.by_rank["max_lag"].max()) for update in updates) == 11  # the last of 12 updates per segment
 
 
-def first_gradient(config: Config, progress: float) -> Array:
-    agent = build.agent_for(config, Catch.observation_shape, Catch.n_actions)
-    player = make_player(config, agent, Timings())
-    player.restart(0)
-    (gradient,) = agent.gradients(next(player), 1.0, progress)
+def first_gradient(config: Config, done: float) -> Array:
+    agent = new_agent(config)
+    agent.clock = Clock(0, round(done * 100), 100)
+    actor = make_actor(config, agent, Timings())
+    actor.restart(0)
+    batch = next(actor)
+    assert batch is not None
+    (gradient,) = agent.gradients(batch)
     return gradient.mean
 
 
@@ -96,8 +103,36 @@ def test_the_compiled_gradient_reads_the_scheduled_entropy_weight() -> None:
     assert np.abs(first_gradient(scheduled, 0.0) - at_the_end).max() > 1e-4
 
 
-def test_schedules_are_told_the_progress_of_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[float] = []
-    monkeypatch.setattr(A3C, "anneal", lambda _, progress: told.append(progress))
-    learn(catch_settings("train.total_steps=320"))  # updates of 16 games × 5 steps
-    assert told == [0.0, 0.25, 0.5, 0.75]
+def test_the_algorithm_follows_the_clock_of_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = catch_settings("train.total_steps=320")  # updates of 16 simulators × 5 steps
+    told: list[tuple[int, Clock]] = []
+    monkeypatch.setattr(A3C, "follow", lambda _, update, clock, _weights: told.append((update.number, clock)))
+    learned_at: list[float] = []
+    columns = A3C.columns
+    monkeypatch.setattr(
+        A3C, "columns", lambda self, batch, clock, e: learned_at.append(clock.done) or columns(self, batch, clock, e)
+    )
+    learn(config)
+    assert told == [(number, Clock(number, 80 * number, 320)) for number in (1, 2, 3, 4)]
+    assert learned_at == [0.0, 0.25, 0.5, 0.75]
+
+
+def test_nothing_to_learn_from_is_no_step_of_the_optimizer() -> None:
+    """Adam would move the weights by its momentum, even if all gradients were zero."""
+    config = catch_settings()
+    agent, timings, progress = new_agent(config), Timings(), Progress()
+    strategy = build.strategy(config, Loopback(), agent, build.optimizer(config, agent), timings, progress)
+    actor = make_actor(config, agent, timings)
+    actor.restart(0)
+    (gradient,) = (one for one in loop.gradients(next(actor), agent, timings) if one is not None)
+    (moved,) = strategy.update(gradient, lambda: False)
+    before = agent.weights.numpy()
+    nothing = gradient._replace(mean=np.zeros_like(gradient.mean), samples=0, steps=80, version=1)
+    (update,) = strategy.update(nothing, lambda: False)
+    for each in (moved, update):
+        progress.count(each)
+    assert moved.applied
+    assert not update.applied
+    assert not update.skipped
+    assert agent.weights.numpy().tobytes() == before.tobytes()
+    assert (progress.updates, progress.steps, progress.empty, progress.skipped) == (2, 160, 1, 0)
