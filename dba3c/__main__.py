@@ -1,4 +1,4 @@
-"""dba3c COMMAND: one word for each program."""
+"""The menu: `dba3c COMMAND` runs the module of the same name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 
 COMMANDS = {
     "train": "train an agent, alone or under mpirun or srun",
-    "evaluate": "play greedy games with a trained agent",
-    "report": "write one page about one run or several",
-    "record": "film games of a trained agent",
-    "export": "keep a run's agent, or its logs, as small files",
-    "results": "write the table of results from kept logs",
+    "evaluate": "play greedy episodes with a trained agent",
+    "report": "write a page about one run or several",
+    "record": "film episodes of a trained agent",
+    "export": "export a run's agent, or its logs, as small files",
+    "results": "write the table of results from exported logs",
     "bench": "measure speed on this machine",
-    "tune": "find the fastest layout of ranks and games for this machine or node",
+    "tune": "find the fastest layout of ranks and simulators for this machine or node",
 }
 
 
@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     if not words or words[0] in ("-h", "--help"):
         print("usage: dba3c COMMAND [options]\n")
         print("\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items()))
-        print("\ndba3c COMMAND --help tells its options.")
+        print("\nSee dba3c COMMAND --help for its options.")
         return 0 if words else 2
     if words[0] not in COMMANDS:
         print(f"dba3c: {words[0]}: no such command; known: {', '.join(COMMANDS)}", file=sys.stderr)

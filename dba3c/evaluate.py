@@ -1,4 +1,4 @@
-"""Play greedy games with a trained agent.
+"""Play greedy episodes with a trained agent.
 
 python -m dba3c.evaluate runs/breakout --games 50
 mpirun -np 4 python -m dba3c.evaluate runs/breakout
@@ -27,11 +27,11 @@ from dba3c.training.evaluation import Evaluation, evaluate
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c evaluate",
-        description="Play greedy games with the newest checkpoint of a run directory, with one checkpoint file, or with"
-        " an agent that comes with dba3c. Under mpirun the ranks share the games.",
+        description="Play greedy episodes with the newest checkpoint of a run directory, with one checkpoint file, or"
+        " with an agent that comes with dba3c. Under mpirun the ranks share the episodes.",
     )
     add_agent_options(parser, games=50)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the scores there, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the scores to FILE")
     return parser
 
 
@@ -55,19 +55,21 @@ def play_and_report(world: World, argv: list[str]) -> int:
 
 
 def play(world: World, saved: Checkpoint) -> Evaluation:
-    """This rank's share of the games, under a progress bar on rank 0."""
+    """Play this rank's share of the episodes, under a progress bar on rank 0; return the scores of all ranks."""
     from dba3c.comm.mpi import MpiTransport
     from dba3c.training import build
 
     config, agent = saved.config, build.trained(saved)
-    make_env, transport = build.evaluation_env(config, world.threads), MpiTransport(world.comm)
+    make_env = build.evaluation_env(config, world.threads)
+    transport = MpiTransport(world.comm)
     console = Console(file=terminal() or sys.stderr, quiet=world.rank != 0)
-    with Progress("greedy games", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
+    with Progress("greedy episodes", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task("", total=len(range(world.rank, config.evaluate.games, world.size)))
         return evaluate(config, agent, make_env, transport, lambda done: bar.update(task, completed=done))
 
 
 def report(saved: Checkpoint, scores: list[float], json_path: Path | None) -> None:
+    """Print the mean score and its spread; write all scores to `json_path`, if there is one."""
     facts = {
         "game": saved.config.env.game,
         "updates": saved.progress["updates"],
@@ -78,7 +80,8 @@ def report(saved: Checkpoint, scores: list[float], json_path: Path | None) -> No
         "spread": float(np.std(scores)),
         "scores": scores,
     }
-    print("{game}: {evaluation_score:.1f} ± {spread:.1f}, mean and spread of {games} greedy games".format(**facts))
+    summary = "{game}: {evaluation_score:.1f} ± {spread:.1f}, mean and standard deviation of {games} greedy episodes"
+    print(summary.format(**facts))
     if json_path is not None:
         write_atomically(json_path, (json.dumps(facts, indent=2) + "\n").encode())
 

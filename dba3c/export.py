@@ -1,7 +1,7 @@
-"""Keep what is worth keeping of a run: its agent, or its logs.
+"""Export a run's agent, or its logs, as small files.
 
 python -m dba3c.export runs/breakout                      the agent, for --pretrained breakout
-python -m dba3c.export runs/breakout --logs docs/runs     small logs, for the table of results
+python -m dba3c.export runs/breakout --logs docs/runs     the logs, for the table of results
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from dba3c.job import command_line
 from dba3c.job.command_line import Parser
 from dba3c.run_files import logs, trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
-from dba3c.run_files.logs import ROWS, RunLog, export_logs
+from dba3c.run_files.logs import MOST_ROWS, RunLog, export_logs
 
 
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c export",
-        description="Write the agent of a run's newest checkpoint as one small file (weights in 16 bits, configuration,"
-        " progress and score; no optimizer), which evaluate and record play with --pretrained GAME; or, with --logs, a"
-        f" copy of its config.yaml, summary.json and at most {ROWS} rows of metrics.csv.",
+        description="Write the agent of a run's newest checkpoint to one small file (weights in 16 bits, configuration,"
+        " progress and score; no optimizer state) for dba3c evaluate and record, option --pretrained GAME. With --logs,"
+        f" copy its config.yaml, its summary.json and at most {MOST_ROWS} rows of its metrics.csv instead.",
     )
     parser.add_argument("path", type=Path, metavar="RUN_DIR", help="run directory")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: GAME.npz among the agents of dba3c")
     parser.add_argument(
-        "--logs", type=Path, metavar="FOLDER", help="instead: write the logs into FOLDER/NAME of RUN_DIR"
+        "--out", type=Path, metavar="FILE", help="agent file (default: GAME.npz, inside the dba3c package)"
+    )
+    parser.add_argument(
+        "--logs", type=Path, metavar="FOLDER", help="write the logs to FOLDER/NAME, where NAME is that of RUN_DIR"
     )
     return parser
 
@@ -46,14 +48,15 @@ def export(argv: list[str]) -> None:
             target = options.out or trained_agents.AGENTS / f"{run.config.env.game}.npz"
             trained_agents.save(target, with_score(trained_agents.find(options.path), run))
     except OSError as error:
-        raise ConfigError(f"{error.filename}: cannot be written: {error.strerror}; choose another place") from None
+        raise ConfigError(f"{error.filename}: cannot be written: {error.strerror}; choose another one") from None
     print(f"{options.path} → {target}")
 
 
 def with_score(saved: Checkpoint, run: RunLog) -> Checkpoint:
-    """The checkpoint with the newest evaluation's score, if that was of the same weights."""
-    if run.summary.get("updates") != saved.progress["updates"]:  # the checkpoint's own may be older than its weights
+    """Return the checkpoint with the score of the final evaluation, if that evaluated the same weights."""
+    if run.summary.get("updates") != saved.progress["updates"]:
         return saved
+    # The checkpoint's own score may be older: with checkpoint.restart_games it is saved before the final evaluation.
     return saved._replace(progress=saved.progress | {"evaluation_score": run.summary.get("evaluation_score")})
 
 

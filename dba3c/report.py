@@ -1,4 +1,7 @@
-"""dba3c report: run directories → index.html and its pictures."""
+"""Write a page about run directories: index.html, and its pictures beside it.
+
+python -m dba3c.report runs/pong-0 runs/pong-1 --out pong
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,13 @@ def parser() -> Parser:
     parser = Parser(
         prog="dba3c report",
         description="Write one page, index.html, about run directories: learning curves, human-normalised scores, pace,"
-        " lag, and what differs between the runs. It needs no network; its pictures lie beside it. Runs whose"
-        " configurations differ only in train.seed are drawn as one curve with the range of the seeds. A run may"
-        " still be training.",
+        " lag, and the settings that differ. The page loads nothing from the network. Runs whose configurations differ"
+        " only in train.seed become one curve with the range of the seeds. Runs may still be training.",
     )
-    parser.add_argument("paths", type=Path, nargs="+", metavar="RUN_DIR", help="run directories")
-    parser.add_argument("--out", type=Path, default=Path("report"), metavar="FOLDER", help="default: report")
+    parser.add_argument("paths", type=Path, nargs="+", metavar="RUN_DIR", help="run directory; several are compared")
+    parser.add_argument(
+        "--out", type=Path, default=Path("report"), metavar="FOLDER", help="folder to write (default: report)"
+    )
     return parser
 
 
@@ -42,21 +46,21 @@ def write(argv: list[str]) -> None:
         page = draw(groups, options.out)
         write_atomically(options.out / "index.html", page.encode())
     except OSError as error:
-        raise ConfigError(f"--out={options.out}: cannot be written: {error.strerror}; choose another one") from None
+        raise ConfigError(f"--out={options.out}: cannot be written: {error.strerror}; choose another folder") from None
     print(f"report: {options.out / 'index.html'}")
 
 
 def draw(groups: list[Group], folder: Path) -> str:
-    """The page, after its pictures were written; a bar shows how far it is."""
-    from dba3c.reporting import figures, html  # Matplotlib: --help and refusals need not wait for it
+    """Write the pictures, under a progress bar, and return the page that holds them."""
+    from dba3c.reporting import figures, html  # loads Matplotlib, which --help and refusals need not wait for
 
     sections = figures.sections(groups)
-    count = sum(len(section.plots) for section in sections)
+    plots = [plot for section in sections for plot in section.plots]
     console = Console(file=terminal() or None, stderr=True)
     pictures: dict[str, html.Picture] = {}
     with Progress("drawing", BarColumn(), MofNCompleteColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("", total=count)
-        for plot in (plot for section in sections for plot in section.plots):
+        task = bar.add_task("", total=len(plots))
+        for plot in plots:
             light, dark = figures.render(plot)
             write_atomically(folder / f"{plot.name}.png", light)
             pictures[plot.name] = html.Picture(light, dark)

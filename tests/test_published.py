@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from dba3c import evaluate, results
-from dba3c.run_files import trained_agents
+from dba3c.run_files import logs, trained_agents
 from dba3c.run_files.logs import RunLog
 
 ROOT = Path(__file__).parents[1]
-RUNS = results.kept_runs(ROOT / "docs" / "runs")
+RUNS = logs.read_all(ROOT / "docs" / "runs")
 
 
 def of_game(game: str) -> list[RunLog]:

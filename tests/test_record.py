@@ -1,4 +1,4 @@
-"""Films: the games are evaluation's, the frames are the emulator's, and the files can be played."""
+"""Films: the episodes are evaluation's, the frames are the emulator's, and the files can be played."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 from PIL import Image
-from rich.progress import Progress as Bar
 
 from dba3c import record
 from dba3c.actors import greedy
 from dba3c.config.schema import Config
-from dba3c.film.emulator_frames import replay
-from dba3c.film.encoders import GRAYS, few_colours, write_gif, write_mp4
-from dba3c.film.panel import PANEL, Shot
+from dba3c.film import shots
+from dba3c.film.emulator_frames import frames_of
+from dba3c.film.encoders import GAME_COLOURS, few_colours, write_gif, write_mp4
+from dba3c.film.panel import PANEL_WIDTH, Shot
 from dba3c.learning.agent import Agent
 from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.training import build
@@ -29,7 +29,7 @@ from tests.fakes.loopback import Loopback
 GAMES = 5  # in two groups
 
 
-def player(config: Config) -> Agent:
+def first_agent(config: Config) -> Agent:
     agent = build.agent(config)
     agent.load(agent.weights.numpy(), UPDATES)
     return agent
@@ -40,17 +40,17 @@ def configured(profile: str, *overrides: str) -> Config:
 
 
 @pytest.mark.parametrize("profile", ["deepmind", "paper"])
-def test_filmed_games_have_the_scores_of_evaluation(profile: str) -> None:
+def test_filmed_episodes_have_the_scores_of_evaluation(profile: str) -> None:
     config = configured(profile, "evaluate.probe_games=0", "train.seed=3")
-    agent, make_env = player(config), build.evaluation_env(config, threads=1)
-    takes = record.play(config, agent, make_env, Bar(disable=True))
+    agent, make_env = first_agent(config), build.evaluation_env(config, threads=1)
+    takes = shots.play(config, agent, make_env, lambda _: None)
     scores = evaluate(config, agent, make_env, Loopback()).scores
-    assert [take.score for _, take in takes] == scores
+    assert [take.episode.score for take in takes] == scores
     assert len(set(scores)) > 1
-    best = max(takes, key=lambda take: take[1].score)
-    shots = list(record.shoot(config, agent, make_env, best, lambda: None))
-    assert shots[-1].score == best[1].score > 0
-    assert shots[-1].step == len(best[1].actions)
+    best = max(takes, key=lambda take: take.episode.score)
+    filmed = list(shots.shoot(config, agent, make_env, best, lambda: None))
+    assert filmed[-1].score == best.episode.score > 0
+    assert filmed[-1].step == len(best.episode.actions)
 
 
 @pytest.mark.parametrize("game", ["breakout", "seaquest"])
@@ -62,7 +62,7 @@ def test_deepmind_frames_are_those_that_the_agent_saw(game: str) -> None:
         env = build.evaluation_env(config, threads=1)(1)
         env.reset(np.array([seed]))
         actions = draw.integers(env.n_actions, size=150).tolist()
-        for number, frames in enumerate(replay(config.env, int(seed), actions)):
+        for number, frames in enumerate(frames_of(config.env, int(seed), actions)):
             step = env.step(np.array([actions[number]], np.int32))
             assert sum(frame.reward for frame in frames) == step.rewards[0]
             if step.ended[0]:
@@ -79,7 +79,7 @@ def test_paper_frames_are_those_that_the_agent_saw() -> None:
     env = build.evaluation_env(config, threads=1)(1)
     env.reset(np.array([11]))
     actions = draw.integers(env.n_actions, size=400).tolist()
-    for number, frames in enumerate(replay(config.env, 11, actions)):
+    for number, frames in enumerate(frames_of(config.env, 11, actions)):
         step = env.step(np.array([actions[number]], np.int32))
         assert sum(frame.reward for frame in frames) == step.rewards[0]
         if step.ended[0]:
@@ -94,45 +94,48 @@ def test_a_stuck_game_is_filmed_until_evaluation_gives_up(monkeypatch: pytest.Mo
     """A network of zeros does nothing, so that Breakout waits for the next ball for ever."""
     monkeypatch.setattr(greedy, "STUCK_STEPS", 20)
     config = configured("deepmind", "env.game=breakout", "evaluate.games=1", "evaluate.max_frames=27000")
-    agent, make_env = player(config), build.evaluation_env(config, threads=1)
+    agent, make_env = first_agent(config), build.evaluation_env(config, threads=1)
     agent.load(np.zeros_like(agent.weights.numpy()), UPDATES)
-    (take,) = record.play(config, agent, make_env, Bar(disable=True))
-    assert 20 < len(take[1].actions) < 200
-    pictures = [shot.picture for shot in record.shoot(config, agent, make_env, take, lambda: None)]
-    assert len(pictures) == 4 * len(take[1].actions)
+    (take,) = shots.play(config, agent, make_env, lambda _: None)
+    assert 20 < len(take.episode.actions) < 200
+    pictures = [shot.picture for shot in shots.shoot(config, agent, make_env, take, lambda: None)]
+    assert len(pictures) == 4 * len(take.episode.actions)
     assert (pictures[-1] == pictures[-40]).all()
-    with pytest.raises(RuntimeError, match="did not repeat game 1: score 0 instead of 9"):
-        list(record.shoot(config, agent, make_env, (0, take[1]._replace(score=9.0)), lambda: None))
+    other = take._replace(episode=take.episode._replace(score=9.0))
+    with pytest.raises(RuntimeError, match="did not repeat episode 1: score 0 instead of 9"):
+        list(shots.shoot(config, agent, make_env, other, lambda: None))
 
 
-def shots(count: int, colours: int = 6, height: int = 21) -> list[Shot]:
+def made_up(count: int, colours: int = 6, height: int = 21) -> list[Shot]:
     draw = np.random.default_rng(0)
     palette = draw.integers(256, size=(colours, 3)).astype(np.uint8)
     pictures = palette[draw.integers(colours, size=(count, height, 16))]
-    return [Shot(picture, "a game", "game 1", float(n // 8), n // 4, [0.1 * n]) for n, picture in enumerate(pictures)]
+    return [
+        Shot(picture, "a game", "episode 1", float(n // 8), n // 4, [0.1 * n]) for n, picture in enumerate(pictures)
+    ]
 
 
 def test_an_mp4_has_every_frame_at_normal_speed(tmp_path: Path) -> None:
     file = tmp_path / "film.mp4"
-    write_mp4(file, iter(shots(90)))
+    write_mp4(file, iter(made_up(90)))
     reader = imageio_ffmpeg.read_frames(str(file))
     facts = next(reader)
     assert (facts["codec"], facts["fps"], facts["pix_fmt"][:7]) == ("h264", 60.0, "yuv420p")
-    assert facts["size"] == (3 * (16 + PANEL), 64)  # 63 rows are one too few for H.264
+    assert facts["size"] == (3 * (16 + PANEL_WIDTH), 64)  # 63 rows are one too few for H.264
     assert sum(1 for _ in reader) == 90
 
 
 def test_a_gif_has_half_the_frames_in_the_true_colours(tmp_path: Path) -> None:
-    file, played = tmp_path / "film.gif", shots(61, height=105)
+    file, played = tmp_path / "film.gif", made_up(61, height=105)
     write_gif(file, iter(played))
-    images = list(frames_of(file))
+    images = list(images_of(file))
     assert sum(delay for _, delay in images) == pytest.approx(61 / 60 * 1000, abs=40)
     shown = images[5][0][::2, : 2 * 16 : 2]
     np.testing.assert_array_equal(shown, np.maximum(played[10].picture, played[11].picture))
     assert len({picture[:, 32:].tobytes() for picture, _ in images}) >= 7  # the panel changes with the score
 
 
-def frames_of(file: Path) -> Iterator[tuple[Any, float]]:
+def images_of(file: Path) -> Iterator[tuple[Any, float]]:
     with Image.open(file) as image:
         for number in range(image.n_frames):
             image.seek(number)
@@ -140,22 +143,22 @@ def frames_of(file: Path) -> Iterator[tuple[Any, float]]:
 
 
 def test_too_many_colours_become_near_ones() -> None:
-    pictures = np.stack([shot.picture for shot in shots(20, colours=500)])
+    pictures = np.stack([shot.picture for shot in made_up(20, colours=500)])
     colours, indices = few_colours(pictures)
-    assert len(colours) <= 256 - GRAYS
+    assert len(colours) <= GAME_COLOURS
     assert np.abs(colours[indices].astype(int) - pictures).mean() < 12
 
 
-def test_the_command_films_the_best_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_films_the_best_episode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = small(f"evaluate.games={GAMES}", "train.target_score=none", "evaluate.probe_games=0")
     run_dir, file = saved(tmp_path / "run", config), tmp_path / "best.mp4"
-    scores = evaluate(config, player(config), build.evaluation_env(config, 1), Loopback()).scores
+    scores = evaluate(config, first_agent(config), build.evaluation_env(config, 1), Loopback()).scores
     words = [str(run_dir), "--best", f"--games={GAMES}", "--seconds=1", f"--out={file}"]
     assert record.main(words) == 0
     assert f"with score {max(scores):g}\n" in capsys.readouterr().out
     assert imageio_ffmpeg.count_frames_and_secs(str(file))[0] == 60
     assert record.main([*words, "--start=500"]) == 2
-    assert "start earlier" in capsys.readouterr().err
+    assert "choose an earlier start" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["best.mp4", "run"]  # nothing half-written
 
 

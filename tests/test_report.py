@@ -43,6 +43,16 @@ def test_empty_cells_are_no_numbers(tmp_path: Path) -> None:
     assert (x.tolist(), y.tolist()) == ([20 / 60], [7.5])
 
 
+def test_an_evaluation_that_only_the_summary_knows_has_its_episodes(tmp_path: Path) -> None:
+    """As where metrics.csv could not be written at the end; older versions did not write evaluation_games."""
+    rows = [row(1)]
+    new = write_run(tmp_path / "new", rows, ended(rows, evaluation_score=7.5, evaluation_games=50))
+    old = write_run(tmp_path / "old", rows, ended(rows, evaluation_score=7.5))
+    unknown = write_run(tmp_path / "unknown", rows, ended(rows, evaluation_score=7.5, evaluation_games=None))
+    assert [run.evaluated for run in read(new, old, unknown)] == [(7.5, 50), (7.5, 0), (7.5, 0)]
+    assert [cell(run, "evaluation (episodes)") for run in read(new, old)] == ["7.5 (50)", "7.5"]
+
+
 def test_of_updates_that_were_made_twice_the_later_rows_count(tmp_path: Path) -> None:
     """A crash after update 400, and a resumed run from update 200."""
     rows = [row(n) for n in (1, 2, 3, 4)] + [row(3, online_score=50.0), row(5, online_score=60.0)]

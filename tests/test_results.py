@@ -12,7 +12,7 @@ from dba3c import results, train
 from dba3c.export import main
 from dba3c.reporting import groups
 from dba3c.run_files import logs
-from dba3c.run_files.logs import ROWS
+from dba3c.run_files.logs import MOST_ROWS
 from tests.fakes.made_up_runs import ended, row, write_run
 
 
@@ -47,11 +47,11 @@ def test_a_row_for_each_configuration(folder: Path) -> None:
     assert breakout["game"] == "breakout"
     assert breakout["seeds"] == "0, 1"
     assert breakout["preset"] == "`paac` (changed)"
-    assert breakout["score (games)"] == "70.0, 60.0 to 80.0 (50)"
+    assert breakout["score (episodes)"] == "70.0, 60.0 to 80.0 (50)"
     assert breakout["human-normalised"] == f"{(70 - 1.7) / (30.5 - 1.7):.0%}"
     assert (breakout["steps"], breakout["minutes"], breakout["cores"]) == ("60,000", "1", "8")
     assert breakout["core-hours"] == f"{8 * 60 / 3600:.2f}"
-    assert (pong["preset"], pong["score (games)"], pong["cores"]) == ("`paper-pong`", "–", "–")
+    assert (pong["preset"], pong["score (episodes)"], pong["cores"]) == ("`paper-pong`", "–", "–")
 
 
 def test_the_papers_stand_beside(folder: Path) -> None:
@@ -105,7 +105,7 @@ def test_logs_are_thinned_and_keep_evaluations_and_sums(tmp_path: Path) -> None:
     path = write_run(tmp_path / "long", rows, ended(rows))
     assert main([str(path), "--logs", str(tmp_path / "logs")]) == 0
     long, short = logs.read([path, tmp_path / "logs" / "long"])
-    assert short.rows == ROWS
+    assert short.rows == MOST_ROWS
     for name in ("steps", "seconds", "online_score"):
         assert short.newest(name) == long.newest(name)
         assert short.column(name)[0] == long.column(name)[0]

@@ -1,4 +1,4 @@
-"""Configuration: hyperparams.yaml → preset → --section.key=value."""
+"""Loading of a configuration: hyperparams.yaml, then a preset, then --section.key=value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
 
 
 def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPERPARAMS) -> Config:
-    """The resolved configuration; raises ConfigError with one message."""
+    """Resolve the configuration; ConfigError if anything is wrong with it."""
     values = read_yaml(path)
     presets = values.pop("presets", None) or {}
     if not isinstance(presets, dict) or preset not in presets:
@@ -32,7 +32,7 @@ def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPE
 
 
 def parse(text: str) -> Config:
-    """The configuration that `Config.dump` wrote; keys that are newer than it have their default."""
+    """Parse what `Config.dump` wrote; keys that its version of dba3c did not have get their defaults."""
     values = read_yaml(HYPERPARAMS)
     values.pop("presets")
     merge(values, parse_yaml(text, "configuration"), "configuration")
@@ -40,6 +40,7 @@ def parse(text: str) -> Config:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
+    """Read the sections of a yaml file; ConfigError if it has none."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -50,15 +51,17 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return values
 
 
-def parse_yaml(text: str, where: str) -> Any:
+def parse_yaml(text: str, where: str) -> object:
+    """Parse yaml; ConfigError that begins with `where` if the text is not yaml."""
     try:
-        return yaml.safe_load(text)
-    except Exception as error:  # besides YAMLError, PyYAML lets out ValueError, KeyError, RecursionError and others
+        parsed: object = yaml.safe_load(text)
+        return parsed
+    except Exception as error:  # besides YAMLError, PyYAML raises ValueError, KeyError, RecursionError and others
         raise ConfigError(f"{where}: is not yaml: {error}") from None
 
 
-def merge(values: dict[str, Any], changes: Any, where: str) -> None:
-    """Lay `changes` over `values`, section by section."""
+def merge(values: dict[str, Any], changes: object, where: str) -> None:
+    """Override `values` with `changes`, section by section."""
     if not isinstance(changes, dict):
         raise ConfigError(f"{where}: must hold sections (env:, model:, …), not {shown(changes)}")
     for section, keys in changes.items():
@@ -69,25 +72,26 @@ def merge(values: dict[str, Any], changes: Any, where: str) -> None:
 
 
 def apply_override(values: dict[str, Any], override: str) -> None:
-    """Lay one `section.key=value` over `values`."""
+    """Override `values` with one `section.key=value`."""
     name, equals, text = override.partition("=")
     section, dot, key = name.partition(".")
     if not (equals and dot and key):
         known = [f"{s}.{k}" for s, keys in values.items() if isinstance(keys, dict) for k in keys]
-        hint = suggest(name, known) or "; write --section.key=value, --help lists them"
+        hint = suggest(name, known) or "; write --section.key=value, see --help for all keys"
         raise ConfigError(f"--{override}: not understood{hint}")
     merge(values, {section: {key: parse_value(text)}}, "command line")
 
 
-def parse_value(text: str) -> Any:
-    """A value as yaml reads it; what is not yaml is a plain string, and validation says what is wrong with it."""
+def parse_value(text: str) -> object:
+    """Parse a value as yaml; what is not yaml becomes a string, which validation judges."""
     try:
         return parse_yaml(text, "")
     except ConfigError:
         return text
 
 
-def validate(values: Any) -> Config:
+def validate(values: object) -> Config:
+    """Check types and ranges; ConfigError for the first value that is wrong."""
     try:
         return Config.model_validate(values)
     except ValidationError as error:
@@ -95,5 +99,5 @@ def validate(values: Any) -> Config:
 
 
 def preset_names(path: Path = HYPERPARAMS) -> list[str]:
-    """List the presets that hyperparams.yaml holds."""
+    """Return the names of the presets in hyperparams.yaml."""
     return list(read_yaml(path)["presets"])

@@ -1,10 +1,9 @@
-"""One clear message for each thing that can be wrong with the input."""
+"""Messages about bad input: one line that names the field, the value and the remedy."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
 
 from pydantic_core import ErrorDetails
 
@@ -12,14 +11,14 @@ from dba3c.config.schema import Config
 
 
 class ConfigError(Exception):
-    """Bad input; the message, one line, names the field, the value and the remedy."""
+    """Bad input, with a message of one line."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
 
 
-def shown(value: Any) -> str:
-    """A value as part of a message: not too long, and never an error of its own."""
+def shown(value: object) -> str:
+    """Format a value for a message: cut to 80 characters, and without ever raising an error."""
     try:
         text = repr(value)
     except ValueError:  # an integer of more digits than Python prints
@@ -28,7 +27,7 @@ def shown(value: Any) -> str:
 
 
 def explain(errors: list[ErrorDetails]) -> str:
-    """One line for the first field that pydantic complains about."""
+    """Return one line about the first field that pydantic rejects."""
     error = errors[0]
     path = [str(part) for part in error["loc"][:2]]
     name = ".".join(path)
@@ -46,7 +45,7 @@ def explain(errors: list[ErrorDetails]) -> str:
 
 
 def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """The nearest known words, as the end of a message."""
+    """Return the end of a message: the known words that are nearest, or a short list of all of them."""
     names = list(known)
     near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
     if near:

@@ -1,23 +1,27 @@
-"""A resolved configuration → the shortest command that gives it."""
+"""The preset nearest to a resolved configuration, and the command line that gives the configuration back."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dba3c.config import loading
 from dba3c.config.schema import Config
 
+GAME_AND_SEED = ("env.game", "train.seed")  # keys that have their own place in a command, and do not count as changes
+
 
 class Recipe(NamedTuple):
+    """A preset, and what must be changed in it."""
+
     preset: str
-    overrides: dict[str, Any]  # section.key → value, where the configuration is not the preset's
+    overrides: dict[str, object]  # section.key → value, where the configuration differs from the preset
 
     def command(self, ranks: int, run_dir: str, seeds: list[int]) -> str:
-        """What to type; for several seeds, one after the other."""
+        """Return the command that trains; for several seeds, a shell loop that trains one after the other."""
         game = self.overrides.get("env.game")
         words = ["python -m dba3c.train", f"--preset {self.preset}"]
         words += [f"--game {game}"] if game is not None else []
-        words += [f"--{name}={shown(value)}" for name, value in self.overrides.items() if name not in APART]
+        words += [f"--{name}={shown(value)}" for name, value in self.overrides.items() if name not in GAME_AND_SEED]
         if len(seeds) > 1:
             words += ["--train.seed=$seed", f"--run-dir {run_dir}-$seed"]
             return f"for seed in {' '.join(map(str, seeds))}; do {launched(ranks)}{' '.join(words)}; done"
@@ -25,25 +29,23 @@ class Recipe(NamedTuple):
         return launched(ranks) + " ".join([*words, f"--run-dir {run_dir}"])
 
 
-APART = ("env.game", "train.seed")  # said in other words
-
-
 def launched(ranks: int) -> str:
+    """Return how a command on this many ranks begins."""
     return f"mpirun -np {ranks} " if ranks > 1 else ""
 
 
-def shown(value: Any) -> str:
-    """A value as the command line takes it."""
+def shown(value: object) -> str:
+    """Format a value as the command line accepts it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def recipe(config: Config) -> Recipe:
-    """The preset that is nearest, and what is different from it; the game and the seed count for nothing."""
-    presets = loading.read_yaml(loading.HYPERPARAMS)["presets"]
-    candidates = [Recipe(name, different(loading.load(name), config)) for name in presets]
-    return min(candidates, key=lambda one: len(set(one.overrides) - {*APART}))
+    """Find the preset with the fewest differences from a configuration, game and seed aside."""
+    candidates = [Recipe(name, different(loading.load(name), config)) for name in loading.preset_names()]
+    return min(candidates, key=lambda candidate: len(set(candidate.overrides) - {*GAME_AND_SEED}))
 
 
-def different(preset: Config, config: Config) -> dict[str, Any]:
+def different(preset: Config, config: Config) -> dict[str, object]:
+    """Return the keys whose values differ, and the configuration's values."""
     old, new = preset.flat(), config.flat()
     return {name: value for name, value in new.items() if old.get(name) != value and not name.startswith("targets.")}

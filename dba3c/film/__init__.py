@@ -1,1 +1,1 @@
-"""Games of an agent as films."""
+"""Films of an agent's episodes: frames of the emulator, a panel beside them, mp4 and gif files."""

@@ -1,4 +1,4 @@
-"""A game played again from its seed and its actions, to see every frame of the emulator in colour."""
+"""Every frame of the emulator, in colour, of an episode that is repeated from its seed and its actions."""
 
 from __future__ import annotations
 
@@ -13,22 +13,28 @@ from gymnasium.vector import AutoresetMode
 from dba3c.config.schema import Env
 from dba3c.types import Array
 
-NO_LIMIT = 10**9  # frames; who replays knows when the game ended
+NO_LIMIT = 10**9  # frames of an episode: the list of actions already ends where the episode ended
+DEEPMIND_SKIP = 4  # frames per step of envs/deepmind.py
+PAPER_SKIP = (2, 5)  # least frames per step, and one more than the most, of envs/paper.py
+PAPER_STICKY = 0.25  # probability that envs/paper.py repeats the previous action
 
 
 class Frame(NamedTuple):
+    """One picture of the emulator and the raw reward that came with it."""
+
     picture: Array  # [height, width, 3] uint8
     reward: float
 
 
-def replay(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
-    """The frames of each action, in a game that goes as that of envs.make with this seed; fewer if the game ends."""
-    return (paper if config.profile == "paper" else deepmind)(config, seed, actions)
+def frames_of(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
+    """Repeat the episode of envs.make with this seed, and yield the frames of each action."""
+    repeat = paper_frames if config.profile == "paper" else deepmind_frames
+    return repeat(config, seed, actions)
 
 
-def deepmind(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
-    """The simulator of the deepmind profile with a skip of 1: the same seed draws the same no-ops."""
-    height, width = screen(config.game)
+def deepmind_frames(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
+    """Repeat an episode of the deepmind profile with a skip of 1: the same seed draws the same no-ops."""
+    height, width = screen_size(config.game)
     env = AtariVectorEnv(
         config.game,
         1,
@@ -48,7 +54,7 @@ def deepmind(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]
     for action in actions:
         frames: list[Frame] = []
         over = False
-        while len(frames) < 4 and not over:
+        while len(frames) < DEEPMIND_SKIP and not over:
             pictures, rewards, terminated, _, info = env.step(np.array([action], np.int32))
             over = bool(terminated[0])
             last = info["final_obs"] if over else pictures  # [1, 1, height, width, 3]
@@ -57,22 +63,23 @@ def deepmind(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]
     env.close()
 
 
-def paper(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
-    """The emulator of the paper profile, with the random skips drawn here: frames that it would skip are seen."""
-    game = ale_py.AtariEnv(config.game, obs_type="rgb", frameskip=1, repeat_action_probability=0.25)
-    game.reset(seed=seed)
+def paper_frames(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
+    """Repeat an episode of the paper profile with a skip of 1, drawing its random skips from the same generator."""
+    emulator = ale_py.AtariEnv(config.game, obs_type="rgb", frameskip=1, repeat_action_probability=PAPER_STICKY)
+    emulator.reset(seed=seed)
     for action in actions:
-        frames, over = [], False
-        for _ in range(game.np_random.integers(2, 5)):
+        frames: list[Frame] = []
+        over = False
+        for _ in range(emulator.np_random.integers(*PAPER_SKIP)):
             if not over:
-                picture, reward, over, _, _ = game.step(action)
+                picture, reward, over, _, _ = emulator.step(action)
                 frames.append(Frame(np.array(picture), float(reward)))
         yield frames
-    game.close()
+    emulator.close()
 
 
-def screen(game: str) -> tuple[int, int]:
-    """Height and width of the emulator's picture."""
+def screen_size(game: str) -> tuple[int, int]:
+    """Return the height and the width of the emulator's picture."""
     emulator = ale_py.AtariEnv(game, obs_type="rgb")
     height, width, _ = emulator.observation_space.shape  # type: ignore[misc]
     emulator.close()

@@ -1,4 +1,4 @@
-"""Films as files: mp4 for looking at, gif for pages of text."""
+"""Films as files: mp4 to watch, gif to embed in a page."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from PIL import Image
 from dba3c.film.panel import FRAMES_PER_SECOND, Shot, panels
 from dba3c.types import Array
 
-GRAYS = 64  # that a gif's panel has; the rest of its 256 colours is for the game
-GIF_DELAYS = (30, 30, 40)  # milliseconds in turn: 30 frames/s, in the hundredths of seconds that a gif counts in
-GIF_STEPS = 5  # between two panels: a gif stores every pixel that changes
+PANEL_GRAYS = 64  # shades of a gif's panel; the other 192 of its 256 colours are left to the game
+GAME_COLOURS = 256 - PANEL_GRAYS
+GIF_DELAYS = (30, 30, 40)  # milliseconds, in turn: 30 frames/s, as a gif counts in hundredths of a second
+GIF_PANEL_STEPS = 5  # steps between two drawings of the panel, as a gif stores every pixel that changes
 
 
 def write_mp4(file: Path, shots: Iterable[Shot], scale: int = 3) -> None:
-    """H.264 at the emulator's pace, as every browser plays it."""
+    """Write H.264 that every browser plays, at the emulator's pace; no file if there are no shots."""
     import imageio_ffmpeg
 
     draw = panels(scale)
@@ -42,19 +43,18 @@ def write_mp4(file: Path, shots: Iterable[Shot], scale: int = 3) -> None:
 
 
 def write_gif(file: Path, shots: Iterable[Shot], scale: int = 2) -> None:
-    """Half the frames, each the brighter of two: what flickers in the emulator stays visible."""
+    """Write half the frames, each the brighter of two, so that flickering objects stay visible."""
     pairs = list(paired(shots))
     if not pairs:
         return
     colours, indices = few_colours(np.stack([shot.picture for shot in pairs]))
-    draw = panels(scale, GIF_STEPS)
-    palette = np.concatenate(
-        [colours, np.repeat(np.linspace(0, 255, GRAYS).astype(np.uint8)[:, np.newaxis], 3, axis=1)]
-    )
+    draw = panels(scale, GIF_PANEL_STEPS)
+    grays = np.linspace(0, 255, PANEL_GRAYS).astype(np.uint8)
+    palette = np.concatenate([colours, np.repeat(grays[:, np.newaxis], 3, axis=1)])
 
     def images() -> Iterator[Image.Image]:
         for shot, index in zip(pairs, indices, strict=True):
-            panel = len(colours) + (draw(shot) // (256 // GRAYS))
+            panel = len(colours) + draw(shot) // (256 // PANEL_GRAYS)
             image = Image.fromarray(np.concatenate([magnified(index, scale), panel.astype(np.uint8)], axis=1))
             image.putpalette(palette.tobytes())
             yield image
@@ -65,7 +65,7 @@ def write_gif(file: Path, shots: Iterable[Shot], scale: int = 2) -> None:
 
 
 def paired(shots: Iterable[Shot]) -> Iterator[Shot]:
-    """Two frames as one."""
+    """Merge every two frames into the brighter of both, pixel by pixel; an odd last frame stays as it is."""
     previous: Shot | None = None
     for shot in shots:
         if previous is None:
@@ -78,14 +78,14 @@ def paired(shots: Iterable[Shot]) -> Iterator[Shot]:
 
 
 def few_colours(pictures: Array) -> tuple[Array, Array]:
-    """Colours [n, 3] that fit beside the grays, and the number of each pixel's; exact unless there are too many."""
+    """Return colours [n, 3], at most GAME_COLOURS, and each pixel's index; exact unless there are too many."""
     packed = pictures.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)  # [frames, height, width]
     unique, inverse = np.unique(packed, return_inverse=True)
     colours = np.stack([unique >> 16, unique >> 8 & 255, unique & 255], axis=1).astype(np.uint8)
-    if len(colours) <= 256 - GRAYS:
+    if len(colours) <= GAME_COLOURS:
         return colours, inverse.reshape(packed.shape).astype(np.uint8)
-    strip = Image.fromarray(colours[np.newaxis]).quantize(256 - GRAYS, dither=Image.Dither.NONE)
-    found = np.array(strip.getpalette(), np.uint8).reshape(-1, 3)[: 256 - GRAYS]
+    strip = Image.fromarray(colours[np.newaxis]).quantize(GAME_COLOURS, dither=Image.Dither.NONE)
+    found = np.array(strip.getpalette(), np.uint8).reshape(-1, 3)[:GAME_COLOURS]
     return found, np.asarray(strip)[0][inverse.reshape(packed.shape)]
 
 
@@ -94,6 +94,6 @@ def magnified(picture: Array, scale: int) -> Array:
 
 
 def beside(picture: Array, panel: Array) -> Array:
-    """Both as one frame; H.264 halves the resolution of colours, so its height and width must be even."""
+    """Join picture and panel; H.264 halves the resolution of colours, so height and width are padded to be even."""
     frame = np.concatenate([picture, np.repeat(panel[:, :, np.newaxis], 3, axis=2)], axis=1)
     return np.ascontiguousarray(np.pad(frame, ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))))

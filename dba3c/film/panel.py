@@ -1,4 +1,4 @@
-"""The panel beside a film's frames: score, value and its line, step."""
+"""The panel beside a film's frames: the score, the agent's value estimate and its curve, the step."""
 
 from __future__ import annotations
 
@@ -11,54 +11,58 @@ from PIL import Image, ImageDraw, ImageFont
 
 from dba3c.types import Array
 
-FRAMES_PER_SECOND = 60  # of the emulator
-PANEL = 100  # pixels of the emulator that the panel is wide
-HISTORY = 150  # steps of the value's line
+FRAMES_PER_SECOND = 60  # at which the emulator runs
+PANEL_WIDTH = 100  # pixels of the emulator, before magnification
+HISTORY_STEPS = 150  # steps that the curve of the value estimate covers
+MARGIN = 8  # pixels of the emulator left and right of the panel's content
+CURVE_TOP = 116  # pixels of the emulator above the curve of the value estimate
+CURVE_BOTTOM = 156
 
 
 class Shot(NamedTuple):
-    """One frame of the emulator and what is told about it."""
+    """One frame of the emulator, and what the panel shows beside it."""
 
     picture: Array  # [height, width, 3] uint8
-    title: str
     game: str
+    episode: str
     score: float
     step: int
-    values: list[float]  # that the agent estimated at this step and those before it
+    values: list[float]  # estimates of the agent up to this step, oldest first
 
 
 def panels(scale: int, steps: int = 1) -> Callable[[Shot], Array]:
-    """Draws the panel of a shot, in gray; anew only if the score or the game is another, or so many steps are over."""
-    known: tuple[object, Array] = None, np.zeros(0)
+    """Return a function that draws a shot's panel, again only for a new score or episode, or after `steps` steps."""
+    content: tuple[str, float, int] | None = None
+    drawn = np.zeros(0)
 
     def draw(shot: Shot) -> Array:
-        nonlocal known
-        told = (shot.game, shot.score, shot.step // steps)
-        if known[0] != told:
-            known = told, panel(shot, scale)
-        return known[1]
+        nonlocal content, drawn
+        wanted = (shot.episode, shot.score, shot.step // steps)
+        if content != wanted:
+            content = wanted
+            drawn = panel(shot, scale)
+        return drawn
 
     return draw
 
 
 def panel(shot: Shot, scale: int) -> Array:
-    """[height, PANEL × scale] uint8: score, value and its line, step and time."""
-    width, height = PANEL * scale, shot.picture.shape[0] * scale
-    image = Image.new("L", (width, height), 20)
+    """Draw the panel of one shot, [height, PANEL_WIDTH × scale] uint8, in gray."""
+    image = Image.new("L", (PANEL_WIDTH * scale, shot.picture.shape[0] * scale), 20)
     pen = ImageDraw.Draw(image)
 
-    def write(x: float, y: float, size: float, text: str, shade: int = 235) -> None:
-        pen.text((x * scale, y * scale), text, fill=shade, font=font(size * scale))
+    def write(y: float, size: float, text: str, shade: int = 235) -> None:
+        pen.text((MARGIN * scale, y * scale), text, fill=shade, font=font(size * scale))
 
-    write(8, 6, 10, shot.title)
-    write(8, 20, 8, shot.game, 150)
-    write(8, 42, 8, "score", 150)
-    write(8, 51, 20, f"{shot.score:g}")
-    write(8, 84, 8, "value estimate", 150)
-    write(8, 93, 14, f"{shot.values[-1]:.2f}")
-    line(pen, shot.values[-HISTORY:], scale)
-    write(8, 168, 8, "step", 150)
-    write(8, 177, 14, f"{shot.step:,}")
+    write(6, 10, shot.game)
+    write(20, 8, shot.episode, 150)
+    write(42, 8, "score", 150)
+    write(51, 20, f"{shot.score:g}")
+    write(84, 8, "value estimate", 150)
+    write(93, 14, f"{shot.values[-1]:.2f}")
+    draw_curve(pen, shot.values[-HISTORY_STEPS:], scale)
+    write(168, 8, "step", 150)
+    write(177, 14, f"{shot.step:,}")
     return np.asarray(image)
 
 
@@ -67,14 +71,15 @@ def font(size: float) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     return ImageFont.load_default(size)
 
 
-def line(pen: ImageDraw.ImageDraw, values: list[float], scale: int) -> None:
-    """The newest values, from left to right, between their least and greatest."""
-    left, right, top, bottom = 8 * scale, (PANEL - 8) * scale, 116 * scale, 156 * scale
+def draw_curve(pen: ImageDraw.ImageDraw, values: list[float], scale: int) -> None:
+    """Draw the newest values from left to right, scaled to the range between their least and greatest."""
+    left, right = MARGIN * scale, (PANEL_WIDTH - MARGIN) * scale
+    top, bottom = CURVE_TOP * scale, CURVE_BOTTOM * scale
     pen.line([(left, bottom), (right, bottom)], fill=90, width=max(1, scale // 2))
     if len(values) < 2:
         return
     y = np.array(values)
     spread = max(float(np.ptp(y)), 1e-6)
-    x = left + np.arange(len(y)) * (right - left) / (HISTORY - 1)
+    x = left + np.arange(len(y)) * (right - left) / (HISTORY_STEPS - 1)
     points = zip(x.tolist(), (bottom - (y - y.min()) / spread * (bottom - top)).tolist(), strict=True)
     pen.line(list(points), fill=215, width=(scale + 1) // 2, joint="curve")

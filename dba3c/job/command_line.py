@@ -1,4 +1,4 @@
-"""Command lines: one parser class, overrides, and the answer to bad input."""
+"""Command lines: the parser, overrides of the configuration, and the exit code for bad input."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_OK
 
 
 class Parser(argparse.ArgumentParser):
-    """Complains with ConfigError, so that the whole job says it once."""
+    """An ArgumentParser that raises ConfigError, so that a job of many ranks prints one message."""
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message}; see --help")
 
 
 def answer(work: Callable[[], None]) -> int:
-    """Run a program of one process; bad input is told in one line. The exit code."""
+    """Run a program of one process, report bad input in one line, and return the exit code."""
     try:
         work()
     except ConfigError as refusal:
@@ -29,12 +29,12 @@ def answer(work: Callable[[], None]) -> int:
 
 
 def split_overrides(words: list[str]) -> list[str]:
-    """`--a.b=1` and `--a.b 1` as `a.b=1`."""
+    """Turn `--a.b=1` and `--a.b 1` into `a.b=1`."""
     overrides: list[str] = []
     remaining = iter(words)
     for word in remaining:
         if not word.startswith("--"):
-            raise ConfigError(f"{word}: not understood; options are written --section.key=value")
+            raise ConfigError(f"{word}: not understood; write options as --section.key=value")
         name = word.removeprefix("--")
         value = None if "=" in name else next(remaining, None)
         overrides.append(name if value is None else f"{name}={value}")

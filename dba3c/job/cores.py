@@ -1,4 +1,4 @@
-"""Which cores a rank may use, and how the ranks of a host share them: from affinity and cgroup, never from the host."""
+"""The cores that a rank may use, by its CPU affinity and its cgroup, and their division among the ranks of a host."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ class Place(NamedTuple):
     """Where one rank runs."""
 
     host: str
-    cores: list[int]  # that it may use, one processor of each
-    quota: float  # cores' worth of time that its cgroup grants
+    cores: list[int]  # one hardware thread of each core that the rank may use
+    quota: float  # CPU time that its cgroup grants, in cores
 
 
 def place(host: str) -> Place:
+    """Return the place of this process, which runs on `host`."""
     return Place(host, physical_cores(os.sched_getaffinity(0)), cpu_quota())
 
 
 def core_shares(places: list[Place]) -> list[float]:
-    """Cores that each rank gets if the ranks of a host that may use the same ones share them fairly."""
-    users = Counter((place.host, core) for place in places for core in place.cores)
-    neighbours = Counter(place.host for place in places)
+    """Return how many cores each rank gets if ranks that may use the same cores share them fairly."""
+    ranks_on_core = Counter((place.host, core) for place in places for core in place.cores)
+    ranks_on_host = Counter(place.host for place in places)
     return [
-        min(sum(1 / users[place.host, core] for core in place.cores), place.quota / neighbours[place.host])
+        min(sum(1 / ranks_on_core[place.host, core] for core in place.cores), place.quota / ranks_on_host[place.host])
         for place in places
     ]
 
 
 def threads_for(share: float) -> int:
-    """Threads that a rank with so many cores can keep busy."""
+    """Return how many threads a rank with this share of the cores can keep busy."""
     return max(1, int(share + 1e-9))
 
 
 def physical_cores(cpus: set[int], sysfs: Path = Path("/sys/devices/system/cpu")) -> list[int]:
-    """One processor of each core: two hardware threads of a core are no faster than one at what we do."""
+    """Return one hardware thread of each core: two on the same core are no faster than one at this work."""
     cores: dict[str, int] = {}
     for cpu in sorted(cpus):
         siblings = sysfs / f"cpu{cpu}" / "topology" / "thread_siblings_list"
@@ -48,7 +49,7 @@ def physical_cores(cpus: set[int], sysfs: Path = Path("/sys/devices/system/cpu")
 
 
 def cpu_quota(membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> float:
-    """Cores that this process's cgroup and the cgroups around it grant; infinite where nothing is said."""
+    """Return the least CPU quota of this process's cgroup and its ancestors, in cores; infinite if none is set."""
     try:
         lines = membership.read_text(encoding="ascii").splitlines()
     except OSError:
@@ -56,21 +57,22 @@ def cpu_quota(membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/
     quotas = [UNLIMITED]
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers == "":  # version 2
-            quotas += [quota_of(folder / "cpu.max") for folder in around(root, path)]
+        if controllers == "":  # cgroup version 2
+            quotas += [quota_of(folder / "cpu.max") for folder in with_ancestors(root, path)]
         elif "cpu" in controllers.split(","):
-            quotas += [quota_of(f / "cpu.cfs_quota_us", f / "cpu.cfs_period_us") for f in around(root / "cpu", path)]
+            folders = with_ancestors(root / "cpu", path)
+            quotas += [quota_of(folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us") for folder in folders]
     return min(quotas)
 
 
-def around(root: Path, path: str) -> list[Path]:
-    """The folder of a cgroup and those that it lies in."""
+def with_ancestors(root: Path, path: str) -> list[Path]:
+    """Return the folder of a cgroup and those of its ancestors."""
     folder = root / path.lstrip("/")
     return [folder, *(parent for parent in folder.parents if parent.is_relative_to(root))]
 
 
 def quota_of(*files: Path) -> float:
-    """Quota ÷ period, which stand in one file or in two."""
+    """Return quota ÷ period, which version 2 keeps in one file and version 1 in two; infinite if not set."""
     try:
         quota, period = " ".join(file.read_text(encoding="ascii") for file in files).split()[:2]
         return UNLIMITED if quota in ("max", "-1") else int(quota) / int(period)

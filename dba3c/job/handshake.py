@@ -1,23 +1,30 @@
-"""What the ranks tell each other before any game starts: that they are the same program, and where they run."""
+"""The check before any simulator starts that all ranks run the same program, and the table of where they run."""
 
 from __future__ import annotations
 
 import hashlib
 import platform
 from importlib import metadata
-from typing import Any
+from typing import Protocol, TypeVar
 
 import dba3c
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from dba3c.job.cores import Place, core_shares, threads_for
 
-MOST_NAMES = 6  # of hosts in a row of the layout
-MOST_DIFFERENCES = 4  # in a message
+T = TypeVar("T")
+MOST_HOSTS = 6  # names of hosts in a row of the layout or in a message
+MOST_DIFFERENCES = 4  # differences in a message
+
+
+class Comm(Protocol):
+    """What the check needs of an MPI communicator."""
+
+    def allgather(self, sendobj: T) -> list[T]: ...
 
 
 def facts(config: Config, environment: dict[str, str]) -> dict[str, str]:
-    """Everything that must be the same on every rank, or they would not learn the same."""
+    """Return what must be the same on every rank, or the ranks would not compute the same weights."""
     versions = {
         "dba3c": dba3c.__version__,
         "Python": platform.python_version(),
@@ -30,7 +37,7 @@ def facts(config: Config, environment: dict[str, str]) -> dict[str, str]:
 
 
 def version(*names: str) -> str:
-    """The version of the first of these distributions that is installed."""
+    """Return the version of the first of these distributions that is installed."""
     for name in names:
         try:
             return metadata.version(name)
@@ -40,20 +47,20 @@ def version(*names: str) -> str:
 
 
 def refuse_differences(every: list[dict[str, str]], hosts: list[str]) -> None:
-    """Refuse ranks that are not the same program with the same settings, and say which has what."""
+    """Raise ConfigError if the ranks' facts differ; the message says which ranks have which values."""
     keys = dict.fromkeys(key for facts in every for key in facts)
     differences = [key for key in keys if len({facts.get(key) for facts in every}) > 1]
     if differences:
-        told = [who_has_what(key, [facts.get(key, "missing") for facts in every], hosts) for key in differences]
-        more = f" and {len(told) - MOST_DIFFERENCES} more" if len(told) > MOST_DIFFERENCES else ""
+        values = [who_has_what(key, [facts.get(key, "missing") for facts in every], hosts) for key in differences]
+        more = f" and {len(values) - MOST_DIFFERENCES} more" if len(values) > MOST_DIFFERENCES else ""
         raise ConfigError(
-            f"the ranks differ in {'; '.join(told[:MOST_DIFFERENCES])}{more};"
-            " give all of them the same options, files and environment"
+            f"the ranks differ in {'; '.join(values[:MOST_DIFFERENCES])}{more};"
+            " give all ranks the same options, files and environment"
         )
 
 
 def who_has_what(key: str, values: list[str], hosts: list[str]) -> str:
-    """`key: value on ranks 0-2, other on rank 3 (host)`, the most common value first."""
+    """Format one difference, the most common value first: `key: 1 on ranks 0-2, 2 on rank 3 (host)`."""
     holders: dict[str, list[int]] = {}
     for rank, value in enumerate(values):
         holders.setdefault(value, []).append(rank)
@@ -63,7 +70,7 @@ def who_has_what(key: str, values: list[str], hosts: list[str]) -> str:
 
 
 def ranks_as_text(ranks: list[int]) -> str:
-    """`rank 3`, `ranks 0-2, 5`."""
+    """Format ranks in ascending order: `rank 3`, `ranks 0-2, 5`."""
     runs: list[list[int]] = []
     for rank in ranks:
         if runs and runs[-1][-1] == rank - 1:
@@ -75,14 +82,14 @@ def ranks_as_text(ranks: list[int]) -> str:
 
 
 def names(hosts: list[str]) -> str:
-    """Different hosts, not too many."""
+    """Format the different hosts, at most MOST_HOSTS of them by name."""
     different = list(dict.fromkeys(hosts))
-    more = len(different) - MOST_NAMES
-    return ", ".join(different[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(different) - MOST_HOSTS
+    return ", ".join(different[:MOST_HOSTS]) + (f" and {more} more" if more > 0 else "")
 
 
 def layout(places: list[Place], n_sim: int) -> list[str]:
-    """The job as a small table, hosts that are alike in one row; and what is wrong with it."""
+    """Return the lines of a table of the job, with one row for hosts that are alike, and warnings about it."""
     shares = core_shares(places)
     ranks_of: dict[str, list[int]] = {}
     for rank, place in enumerate(places):
@@ -90,31 +97,31 @@ def layout(places: list[Place], n_sim: int) -> list[str]:
     rows: dict[tuple[int, str], list[str]] = {}
     for host, ranks in ranks_of.items():
         cores = sorted({threads_for(shares[rank]) for rank in ranks})
-        rows.setdefault((len(ranks), "-".join(str(c) for c in dict.fromkeys((cores[0], cores[-1])))), []).append(host)
-    lines = [f"{'hosts':>5} {'ranks each':>11} {'cores per rank':>15} {'games per rank':>15}"]
-    for (count, cores_each), hosts in rows.items():
-        lines.append(f"{len(hosts):5} {count:11} {cores_each:>15} {n_sim:15}  {names(hosts)}")
+        cores_each = "-".join(str(count) for count in dict.fromkeys((cores[0], cores[-1])))
+        rows.setdefault((len(ranks), cores_each), []).append(host)
+    lines = [f"{'hosts':>5} {'ranks each':>11} {'cores per rank':>15} {'simulators per rank':>20}"]
+    for (ranks_each, cores_each), hosts in rows.items():
+        lines.append(f"{len(hosts):5} {ranks_each:11} {cores_each:>15} {n_sim:20}  {names(hosts)}")
     return lines + crowded(places)
 
 
 def crowded(places: list[Place]) -> list[str]:
-    """One warning per host whose ranks have less than a core each."""
+    """Return one warning for each host on which a rank has less than a core."""
     warnings: dict[str, str] = {}
     for rank, (place, share) in enumerate(zip(places, core_shares(places), strict=True)):
         if share < 0.99 and place.host not in warnings:
             warnings[place.host] = (
-                f"{place.host}: rank {rank} shares its core with other ranks ({share:.2f} of a core is its own) and"
-                " slows all ranks down; start fewer ranks there, or bind each to a core of its own"
-                " (mpirun --bind-to core, srun --cpus-per-task), or at least let those that wait leave the core to the"
-                " others (OMPI_MCA_mpi_yield_when_idle=1)"
+                f"{place.host}: rank {rank} shares its core with other ranks ({share:.2f} of a core is its share) and"
+                " slows all ranks down; start fewer ranks there, bind each rank to its own core (mpirun --bind-to core,"
+                " srun --cpus-per-task), or at least let waiting ranks yield the core (OMPI_MCA_mpi_yield_when_idle=1)"
             )
     return list(warnings.values())
 
 
-def check(comm: Any, config: Config, environment: dict[str, str], hosts: list[str]) -> None:
-    """The whole check, on every rank; ConfigError on all of them if they differ.
+def check(comm: Comm, config: Config, environment: dict[str, str], hosts: list[str]) -> None:
+    """Compare the facts of all ranks, on every rank; ConfigError on all of them if they differ.
 
-    Digests travel first: everyone's facts would be megabytes on every rank of a large job.
+    Digests are compared first: the facts themselves would be megabytes on every rank of a large job.
     """
     mine = facts(config, environment)
     digest = hashlib.sha256(repr(mine).encode()).digest()

@@ -1,1 +1,1 @@
-"""What kept logs say: groups of runs as tables, figures and pages."""
+"""Reports on runs, from their logs: groups of runs as tables, figures and pages."""

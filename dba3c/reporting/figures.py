@@ -1,4 +1,4 @@
-"""The pictures of a report, each in a light and a dark version."""
+"""The plots of a report, each drawn for light and for dark pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
 
@@ -17,38 +18,46 @@ from dba3c.reporting import published
 from dba3c.reporting.groups import Group, band, curve
 from dba3c.types import PARTS, Array
 
-WIDTH, HEIGHT, DPI = 5.6, 3.6, 160  # inches that stay readable on a phone, and pixels for its screen
-LEGEND_ROW = 0.22  # inches
-LONG = 20  # usual distances between rows
+WIDTH = 5.6  # inches; with HEIGHT, readable on a phone
+HEIGHT = 3.6  # inches, without the legend
+DPI = 160  # sharp on a phone's screen
+LEGEND_ROW = 0.22  # inches that each row of the legend adds
+GAP_DISTANCES = 20  # a distance between rows is a gap in the log if it is this many times the median distance
 COLOURS = ("#2f7fc1", "#dd7330", "#36975a", "#b9489b", "#7f68d0", "#a98600", "#1f9e9e", "#cc4b55", "#7d7d7d", "#8d5a3b")
-PART_COLOURS = ("#2f7fc1", "#36975a", "#7f68d0", "#dd7330", "#cc4b55", "#a98600", "#9a9a9a")  # of PARTS and the rest
+# In the order of PARTS; the last one is for other.
+PART_COLOURS = ("#2f7fc1", "#36975a", "#7f68d0", "#dd7330", "#cc4b55", "#a98600", "#9a9a9a")
 LIGHT = {"paper": "#ffffff", "ink": "#1d232b", "lines": "#d5dae1"}
 DARK = {"paper": "#171c23", "ink": "#dfe5ec", "lines": "#38414d"}
 SCORES = (("online_score", "online"), ("evaluation_score", "evaluation"))
-Draw = Callable[[Any], None]  # on a matplotlib Axes
+Draw = Callable[[Axes], None]
 Palette = dict[str, str]  # name of a group → its colour
 
 
 class Plot(NamedTuple):
-    name: str  # of its file
+    """What a picture shows, and how to draw it."""
+
+    name: str  # of its file, without .png
     title: str
     draw: Draw
     legend_rows: int
 
 
 class Section(NamedTuple):
+    """Plots that belong together, and a note that explains them."""
+
     title: str
     note: str
     plots: list[Plot]
 
 
 def render(plot: Plot) -> tuple[bytes, bytes]:
-    """PNG files for light and for dark pages."""
+    """Draw a plot as PNG files for light and for dark pages."""
     light, dark = (png(plot, theme) for theme in (LIGHT, DARK))
     return light, dark
 
 
 def png(plot: Plot, theme: dict[str, str]) -> bytes:
+    """Draw a plot in the colours of a theme."""
     with mpl.rc_context(style(theme)):
         figure = Figure(figsize=(WIDTH, HEIGHT + LEGEND_ROW * plot.legend_rows), layout="constrained")
         axes = figure.add_subplot()
@@ -63,7 +72,8 @@ def png(plot: Plot, theme: dict[str, str]) -> bytes:
     return buffer.getvalue()
 
 
-def style(theme: dict[str, str]) -> Any:  # a dict, whose keys Matplotlib types one by one
+def style(theme: dict[str, str]) -> Any:  # a dict whose keys Matplotlib declares one by one
+    """Return Matplotlib's settings for a theme."""
     ink = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), theme["ink"])
     paper = dict.fromkeys(("figure.facecolor", "axes.facecolor"), theme["paper"])
     frame = {"axes.edgecolor": theme["lines"], "grid.color": theme["lines"], "axes.grid": True, "axes.axisbelow": True}
@@ -72,24 +82,30 @@ def style(theme: dict[str, str]) -> Any:  # a dict, whose keys Matplotlib types 
 
 
 class Curves(NamedTuple):
-    """What a plot shows of each group."""
+    """Which values a plot shows, and how."""
 
     title: str
-    x: str  # steps, or minutes
+    x: str  # steps or minutes
     y: str  # a column of metrics.csv
     human: bool = False  # in human-normalised units
-    target: bool = False  # with the score that ends the training
-    total: bool = False  # added up from the start
+    target: bool = False  # with a line at the score that ends the training
+    total: bool = False  # cumulative from the start
 
     def of(self, group: Group) -> list[tuple[Array, Array]]:
-        """One curve for each run that has any values."""
+        """Return one curve for each run that has any values."""
         found = [curve(run, self.x, self.y) for run in group.runs]
         random, human = published.RANDOM_HUMAN[group.game] if self.human else (0.0, 1.0)
         return [(x, ((np.cumsum(y) if self.total else y) - random) / (human - random)) for x, y in found if len(x)]
 
+    def marks(self, groups: list[Group]) -> set[float]:
+        """Return the scores that a dotted line marks: the targets, or the human tester's."""
+        if self.target:
+            return {group.config.target_score for group in groups if group.config.target_score is not None}
+        return {1.0} if self.human else set()
+
 
 def sections(groups: list[Group], across: str = "steps") -> list[Section]:
-    """Everything that there is to draw, games together `across` steps or minutes; a group keeps its colour."""
+    """Return all plots, those that show several games `across` steps or minutes; each group keeps its colour."""
     palette = {group.name: colour for group, colour in zip(groups, itertools.cycle(COLOURS), strict=False)}
     games = sorted({group.game for group in groups})
     found = [learning(game, [group for group in groups if group.game == game], palette) for game in games]
@@ -97,7 +113,7 @@ def sections(groups: list[Group], across: str = "steps") -> list[Section]:
 
 
 def has(groups: list[Group], y: str) -> list[Group]:
-    """The groups that have values of a column."""
+    """Return the groups that have values in a column."""
     return [group for group in groups if any(len(curve(run, "steps", y)[0]) for run in group.runs)]
 
 
@@ -107,10 +123,10 @@ def learning(game: str, groups: list[Group], palette: Palette) -> Section:
         for y, word in SCORES
         for x in ("steps", "minutes")
     ]
-    note = "Online: sampled actions, while learning, mean of the newest 100 games. Evaluation: greedy, frozen weights."
+    note = "Online: mean of the newest 100 training episodes (sampled actions). Evaluation: greedy, frozen weights."
     if not has(groups, "evaluation_score"):
         note += " There has been no evaluation yet."
-    return Section(f"Learning {game.replace('_', ' ')}", note, there(plots))
+    return Section(f"Learning {game.replace('_', ' ')}", note, drawable(plots))
 
 
 def normalised(groups: list[Group], palette: Palette, across: str) -> Section:
@@ -120,47 +136,44 @@ def normalised(groups: list[Group], palette: Palette, across: str) -> Section:
         lines(f"human-{word}", Curves(f"human-normalised {word} score", across, y, human=True), has(known, y), palette)
         for y, word in SCORES
     ]
-    note = f"0 % is a random player, 100 % a professional human tester. Source: {published.SOURCE}."
+    note = f"0 % is random play, 100 % a professional human tester. Source: {published.SOURCE}."
     if unknown:
-        note += f" Not measured there: {', '.join(unknown)}."
-    return Section("Human-normalised score", note, there(plots))
+        note += f" Games without these scores: {', '.join(unknown)}."
+    return Section("Human-normalised score", note, drawable(plots))
 
 
 def pace(groups: list[Group], palette: Palette) -> Section:
     measured = has(groups, "steps_per_second")
     shares = Plot("shares", "share of the ranks' time", partial(draw_shares, measured), 2) if measured else None
     steps = lines("pace", Curves("steps/s of all ranks", "minutes", "steps_per_second"), measured, palette)
-    note = (
-        "wait: for other ranks; play: for an asynchronous player; other: evaluation, saving and what is not measured."
-    )
-    return Section("Pace", note, there([steps, shares]))
+    note = "wait: for other ranks; play: for an asynchronous actor; other: evaluation, saving and unmeasured time."
+    return Section("Pace", note, drawable([steps, shares]))
 
 
 def losses(groups: list[Group], palette: Palette) -> Section:
-    """What was late, dropped or skipped; nothing is drawn where there was nothing."""
+    """Plot lag, dropped gradients and skipped updates; the note lists those that did not occur."""
     kinds = (("lag", "lag, in updates,"), ("dropped", "dropped gradients"), ("skipped", "skipped updates"))
     some = {y: [g for g in has(groups, y) if any(curve(run, "steps", y)[1].any() for run in g.runs)] for y, _ in kinds}
     # metrics.csv counts dropped gradients row by row, skipped updates from the start.
     plots = [lines(y, Curves(title, "steps", y, total=y == "dropped"), some[y], palette) for y, title in kinds]
     none = [title.partition(",")[0] for y, title in kinds if not some[y]]
-    note = "Lag: updates between the weights that played a step and those that learned from it; PPO's passes count."
-    return Section("Lag and lost work", note + (f" None here: {', '.join(none)}." if none else ""), there(plots))
+    note = "Lag: updates between acting and the gradient; PPO's passes over the same steps count."
+    return Section("Lag and lost work", note + (f" None here: {', '.join(none)}." if none else ""), drawable(plots))
 
 
-def there(plots: list[Plot | None]) -> list[Plot]:
+def drawable(plots: list[Plot | None]) -> list[Plot]:
     return [plot for plot in plots if plot is not None]
 
 
 def lines(name: str, curves: Curves, groups: list[Group], palette: Palette) -> Plot | None:
-    """A curve for each group: the mean of its runs, their range, and each run thinly; None without groups."""
+    """Plot each group's mean curve and range, and its runs as thin lines; None without groups."""
 
-    def draw(axes: Any) -> None:
+    def draw(axes: Axes) -> None:
         for group in groups:
             draw_group(axes, group.name, curves.of(group), palette[group.name], curves.y == "evaluation_score")
         label_axes(axes, curves)
-        marks = {group.config.target_score for group in groups} if curves.target else {1.0} if curves.human else set()
-        for mark in marks - {None}:
-            if mark <= 2 * axes.get_ylim()[1]:  # a line far above would press the curves flat
+        for mark in curves.marks(groups):
+            if mark <= 2 * axes.get_ylim()[1]:  # a line far above the curves would flatten them
                 axes.axhline(mark, color=mpl.rcParams["text.color"], linewidth=0.9, linestyle=":")
 
     longest = max((len(group.name) for group in groups), default=0)
@@ -168,7 +181,7 @@ def lines(name: str, curves: Curves, groups: list[Group], palette: Palette) -> P
     return Plot(name, f"{curves.title} against {curves.x}", draw, rows) if groups else None
 
 
-def draw_group(axes: Any, name: str, curves: list[tuple[Array, Array]], colour: str, marked: bool) -> None:
+def draw_group(axes: Axes, name: str, curves: list[tuple[Array, Array]], colour: str, marked: bool) -> None:
     shared = band(curves) if len(curves) > 1 else None
     if shared is None:
         for number, (x, y) in enumerate(curves):
@@ -182,13 +195,13 @@ def draw_group(axes: Any, name: str, curves: list[tuple[Array, Array]], colour: 
 
 
 def unbridged(x: Array, y: Array) -> tuple[Array, Array]:
-    """The curve with holes where nothing was logged for long: a line across would show what nobody measured."""
+    """Break the curve where nothing was logged for long, as a line across would suggest measured values."""
     apart = np.diff(x)
-    gaps = np.flatnonzero(apart > LONG * np.median(apart)) + 1 if len(x) > 2 else np.zeros(0, np.int64)
+    gaps = np.flatnonzero(apart > GAP_DISTANCES * np.median(apart)) + 1 if len(x) > 2 else np.zeros(0, np.int64)
     return np.insert(x, gaps, np.nan), np.insert(y, gaps, np.nan)
 
 
-def label_axes(axes: Any, curves: Curves) -> None:
+def label_axes(axes: Axes, curves: Curves) -> None:
     axes.set_xlabel(curves.x)
     axes.set_xlim(0, max(axes.dataLim.x1, 1e-9) * 1.03)
     if curves.x == "steps":
@@ -199,8 +212,8 @@ def label_axes(axes: Any, curves: Curves) -> None:
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
 
 
-def draw_shares(groups: list[Group], axes: Any) -> None:
-    """One bar for each group: how its ranks spent their time."""
+def draw_shares(groups: list[Group], axes: Axes) -> None:
+    """Draw one bar for each group: how its ranks spent their time."""
     places = np.arange(len(groups))[::-1]
     table = np.array([time_shares(group) for group in groups])  # [groups, parts]
     left = np.zeros(len(groups))
@@ -217,7 +230,7 @@ def draw_shares(groups: list[Group], axes: Any) -> None:
 
 
 def time_shares(group: Group) -> Array:
-    """Shares of each part and of the rest, over all runs; a row counts for as long as it lasted."""
+    """Return the shares of PARTS and of the rest over all runs, weighting each row by the time it covers."""
     lasted = np.concatenate([np.diff(run.column("seconds"), prepend=0.0) for run in group.runs])
     shares = [np.concatenate([run.column(f"{part}_share") for run in group.runs]) for part in PARTS]
     known = np.nan_to_num(np.array(shares)) @ np.nan_to_num(lasted) / max(np.nansum(lasted), 1e-9)

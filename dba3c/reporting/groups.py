@@ -1,9 +1,9 @@
-"""Runs that differ only in their seed, as one group; their curves as one band."""
+"""Groups of runs that differ only in their seed, and the band that their curves span."""
 
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dba3c.types import Array
 
 
 class Group(NamedTuple):
-    """Runs whose configurations differ in nothing but train.seed."""
+    """Runs whose configurations are the same but for train.seed."""
 
     name: str
     runs: list[RunLog]
@@ -32,7 +32,7 @@ class Group(NamedTuple):
 
 
 def grouped(runs: list[RunLog]) -> list[Group]:
-    """Runs that differ only in their seed, together."""
+    """Group the runs that differ only in their seed, and name each group."""
     groups: dict[str, list[RunLog]] = {}
     for run in runs:
         same = run.config.model_copy(update={"train": run.config.train.model_copy(update={"seed": 0})})
@@ -44,18 +44,19 @@ def grouped(runs: list[RunLog]) -> list[Group]:
 
 
 def short_name(runs: list[RunLog]) -> str:
-    """What the names of the runs have in common: of pong-0 and pong-1, pong."""
+    """Name a group by what its runs' names begin with: pong (2 runs) for pong-0 and pong-1."""
     letters = takewhile(lambda same: len(set(same)) == 1, zip(*(run.name for run in runs), strict=False))
     common = "".join(same[0] for same in letters).rstrip("-_./ ")
     return f"{common} ({len(runs)} runs)" if common and len(runs) > 1 else full_name(runs)
 
 
 def full_name(runs: list[RunLog]) -> str:
+    """Name a group by its first and its last run."""
     return f"{runs[0].name} … {runs[-1].name} ({len(runs)} runs)" if len(runs) > 1 else runs[0].name
 
 
-def differing(groups: list[Group]) -> dict[str, list[Any]]:
-    """The keys that are not the same in all groups, and each group's value."""
+def differing(groups: list[Group]) -> dict[str, list[object]]:
+    """Find the keys whose values differ between groups, and each group's value."""
     flat = [group.config.flat() for group in groups]
     names = [name for name in flat[0] if name != "train.seed" and not name.startswith("targets.")] if flat else []
     return {
@@ -66,7 +67,7 @@ def differing(groups: list[Group]) -> dict[str, list[Any]]:
 
 
 class Band(NamedTuple):
-    """Several curves as one: their mean, and how far they lie apart."""
+    """Mean, least and greatest of several curves over the same x."""
 
     x: Array
     mean: Array
@@ -75,15 +76,15 @@ class Band(NamedTuple):
 
 
 def curve(run: RunLog, x: str, y: str) -> tuple[Array, Array]:
-    """The rows that have a value; x is a column, or minutes."""
+    """Return x and y of the rows that have both; x is a column of metrics.csv, or minutes."""
     across = run.column("seconds") / 60 if x == "minutes" else run.column(x)
     up = run.column(y)
-    there = ~np.isnan(across) & ~np.isnan(up)
-    return across[there], up[there]
+    known = ~np.isnan(across) & ~np.isnan(up)
+    return across[known], up[known]
 
 
 def band(curves: list[tuple[Array, Array]], points: int = 400) -> Band | None:
-    """Mean, least and greatest where all curves have values; None if they nowhere all have."""
+    """Interpolate the curves where all of them have values; None if there is no such range."""
     if not curves or any(len(x) == 0 for x, _ in curves):
         return None
     first, last = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)

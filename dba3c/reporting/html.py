@@ -1,4 +1,4 @@
-"""The page: HTML with everything inside it."""
+"""The page of a report: one HTML file with its style and its pictures inside."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from dba3c.reporting.figures import Section
 from dba3c.reporting.groups import Group
 
 STYLE = Path(__file__).with_name("page.css")
-NUMBERS = {  # columns whose texts stand on the right
-    "seed", "steps", "minutes", "steps/s", "ranks", "cores", "core-hours", "online", "evaluation (games)", "best",
+NUMERIC_COLUMNS = {  # of all tables; their cells are aligned right
+    "seed", "steps", "minutes", "steps/s", "ranks", "cores", "core-hours", "online", "evaluation (episodes)", "best",
     "human-normalised",
 }  # fmt: skip
 
 
 class Picture(NamedTuple):
-    """One plot as PNG files."""
+    """One plot as PNG files, for light and for dark pages."""
 
     light: bytes
     dark: bytes
 
 
 def page(groups: list[Group], sections: list[Section], pictures: dict[str, Picture], now: datetime) -> str:
-    """`pictures` by the names of the plots."""
+    """Return the page; `pictures` holds each plot's picture under the plot's name."""
     count = sum(len(group.runs) for group in groups)
     games = ", ".join(sorted({group.game.replace("_", " ") for group in groups}))
     body = [
@@ -54,29 +54,31 @@ def plural(count: int) -> str:
 
 
 def part(title: str, note: str, content: str) -> str:
+    """Return a section of the page."""
     words = f"<p>{escape(note)}</p>" if note else ""
     return f"<section><h2>{escape(title)}</h2>{words}{content}</section>"
 
 
 def table(rows: tables.Rows, kind: str = "") -> str:
-    """Scrolls sideways where the screen is narrow, the first column stays."""
+    """Return a table that scrolls sideways on a narrow screen, while its first column stays."""
     head, *lines = rows
-    kinds = [' class="number"' if name in NUMBERS else "" for name in head]
+    kinds = [' class="number"' if name in NUMERIC_COLUMNS else "" for name in head]
 
     def cells(row: list[str], tag: str) -> str:
         return "".join(f"<{tag}{kind}>{breakable(text)}</{tag}>" for kind, text in zip(kinds, row, strict=True))
 
-    top, body = cells(head, "th"), "".join(f"<tr>{cells(row, 'td')}</tr>" for row in lines)
-    content = f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody>"
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in lines)
+    content = f"<thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody>"
     return f'<div class="wide"><table class="{kind}">{content}</table></div>'
 
 
 def breakable(text: str) -> str:
-    """Names, not numbers, may be broken after these characters, where a column is narrow."""
+    """Let names, but not numbers, break after a dot or an underscore where a column is narrow."""
     return re.sub(r"([._])(?=[a-z])", r"\1<wbr>", escape(text))
 
 
 def differences(groups: list[Group]) -> str:
+    """Return the table of differing keys; nothing for a single group."""
     if len(groups) == 1:
         return ""
     return f"<h3>Keys that differ</h3>{table(tables.differences(groups))}"

@@ -1,12 +1,12 @@
-"""Scores that others published, and where."""
+"""Published scores of random play, human testers and other systems, with their sources."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# Random player and professional human tester, up to 30 no-ops at the start, games of 30 minutes at most: the columns of
-# Wang et al. 2016, "Dueling network architectures for deep reinforcement learning" (arXiv:1511.06581), Table 2, which
-# extend those of Mnih et al. 2015 to 57 games.
+# Game → score of random play, score of a professional human tester; up to 30 no-ops at the start, episodes of at most
+# 30 minutes. Source: Wang et al. 2016, "Dueling network architectures for deep reinforcement learning"
+# (arXiv:1511.06581), Table 2, which extends the table of Mnih et al. 2015 to 57 games.
 RANDOM_HUMAN: dict[str, tuple[float, float]] = {
     "alien": (227.8, 7127.7), "amidar": (5.8, 1719.5), "assault": (222.4, 742.0), "asterix": (210.0, 8503.3),
     "asteroids": (719.1, 47388.7), "atlantis": (12850.0, 29028.1), "bank_heist": (14.2, 753.1),
@@ -26,11 +26,11 @@ RANDOM_HUMAN: dict[str, tuple[float, float]] = {
     "venture": (0.0, 1187.5), "video_pinball": (16256.9, 17667.9), "wizard_of_wor": (563.5, 4756.5),
     "yars_revenge": (3092.9, 54576.9), "zaxxon": (32.5, 9173.3),
 }  # fmt: skip
-SOURCE = "Wang et al. 2016 (arXiv:1511.06581), Table 2: random player and professional tester, up to 30 no-ops"
+SOURCE = "Wang et al. 2016 (arXiv:1511.06581), Table 2: random play and a professional tester, up to 30 no-ops"
 
 
 def human_normalised(game: str, score: float) -> float | None:
-    """0 for a random player, 1 for the human tester; None for games that nobody has measured."""
+    """Scale a score to 0 for random play and 1 for the human tester; None for a game without these scores."""
     if game not in RANDOM_HUMAN:
         return None
     random, human = RANDOM_HUMAN[game]
@@ -38,7 +38,7 @@ def human_normalised(game: str, score: float) -> float | None:
 
 
 class Paper(NamedTuple):
-    """One column of a published table."""
+    """One column of a published table of scores."""
 
     name: str
     hardware: str
@@ -53,9 +53,9 @@ DBA3C = Paper(
         "beam_rider": (14900.0, 2.7), "breakout": (350.0, 0.5), "boxing": (98.0, 0.5), "pong": (20.0, 4.0),
         "seaquest": (1832.0, 0.5), "space_invaders": (650.0, 0.5),
     },
-    "Adamski et al. 2018 (arXiv:1801.02852), Table 3: the best stable mean of 50 greedy games, read from"
-    " training curves; gym's -v0 games (sticky actions, random frame skip; profile `paper` here),"
-    " and Pong with another epsilon",
+    "Adamski et al. 2018 (arXiv:1801.02852), Table 3: the best stable mean of 50 greedy episodes, read from"
+    " training curves; gym's -v0 environments (sticky actions, random frame skip; profile `paper` here),"
+    " and Pong with a different epsilon",
 )  # fmt: skip
 GA3C = Paper(
     "GA3C",
@@ -65,7 +65,7 @@ GA3C = Paper(
         "ms_pacman": (1978.0, 24.0), "pong": (18.0, 24.0), "qbert": (14966.0, 24.0), "seaquest": (1706.0, 24.0),
         "up_n_down": (8623.0, 24.0),
     },
-    "Babaeizadeh et al. 2017 (arXiv:1611.06256), Table 3: the mean of 30 games of the best agent; Breakout appears"
+    "Babaeizadeh et al. 2017 (arXiv:1611.06256), Table 3: the mean of 30 episodes of the best agent; Breakout appears"
     " there only as a curve",
 )  # fmt: skip
 PAAC_NIPS = Paper(
@@ -78,7 +78,7 @@ PAAC_NIPS = Paper(
         "up_n_down": (88105.3, 12.0),
     },
     "Clemente et al. 2017 (arXiv:1705.04862), Table 1: the best of three actors after 115 million steps, mean of 30"
-    " games with up to 30 no-ops; actions are sampled",
+    " episodes with up to 30 no-ops; actions are sampled",
 )  # fmt: skip
 PAAC_NATURE = Paper(
     "PAAC nature",

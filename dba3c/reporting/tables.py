@@ -1,23 +1,23 @@
-"""The tables of a report, as rows of texts."""
+"""The tables of a report, as rows of cells."""
 
 from __future__ import annotations
 
 import math
 
-from dba3c.config.nearest_preset import recipe, shown
+from dba3c.config.nearest_preset import GAME_AND_SEED, recipe, shown
 from dba3c.reporting.groups import Group, differing
 from dba3c.reporting.published import human_normalised
 from dba3c.run_files.logs import RunLog
 
-Rows = list[list[str]]
-NOTHING = "–"
+Rows = list[list[str]]  # the first row is the head
+NOTHING = "–"  # stands in a cell that has no value
 
 
 def runs(groups: list[Group]) -> Rows:
-    """How each run went; the first row is the head."""
+    """Return the table of runs: how far each is, what it cost, and its scores."""
     head = [
         "run", "game", "seed", "state", "steps", "minutes", "steps/s", "ranks", "cores", "core-hours", "online",
-        "evaluation (games)", "best", "human-normalised",
+        "evaluation (episodes)", "best", "human-normalised",
     ]  # fmt: skip
     return [head, *(run_row(run) for group in groups for run in group.runs)]
 
@@ -43,24 +43,26 @@ def run_row(run: RunLog) -> list[str]:
 
 
 def number(value: float | None, form: str) -> str:
+    """Format a number that may be missing."""
     return NOTHING if value is None else format(value, form)
 
 
 def evaluation(run: RunLog) -> str:
+    """Format the score of the newest evaluation and, if known, how many episodes it is the mean of."""
     newest = run.evaluated
     if newest is None:
         return NOTHING
-    return f"{newest.score:,.1f}" + (f" ({newest.games})" if newest.games else "")
+    return f"{newest.score:,.1f}" + (f" ({newest.episodes})" if newest.episodes else "")
 
 
 def best(run: RunLog) -> float | None:
-    """Of all evaluations."""
+    """Return the best score of all evaluations; None if there has been none."""
     scores = [run.summary.get("best_score"), *run.column("evaluation_score")]
     return max((float(score) for score in scores if score is not None and not math.isnan(score)), default=None)
 
 
 def normalised(run: RunLog) -> str:
-    """Of the newest evaluation, or else of the online score, which is told."""
+    """Format the human-normalised score of the newest evaluation, or else the online score, marked as such."""
     newest, online = run.evaluated, run.newest("online_score")
     score = online if newest is None else newest.score
     share = None if score is None else human_normalised(run.config.env.game, score)
@@ -70,30 +72,31 @@ def normalised(run: RunLog) -> str:
 
 
 def settings(groups: list[Group]) -> Rows:
-    """The settings that matter most, group by group."""
-    head = ["run", "nearest preset", "environment", "network", "player", "algorithm", "optimizer", "updates from"]
+    """Return the table of the settings that matter most, one row for each group."""
+    head = ["run", "nearest preset", "environment", "network", "actor", "algorithm", "optimizer", "strategy"]
     return [head, *(settings_row(group) for group in groups)]
 
 
 def settings_row(group: Group) -> list[str]:
     config = group.config
-    actor, algorithm, optimizer, comm = config.actor, config.algorithm, config.optimizer, config.comm
-    near = recipe(config)
-    changes = len(set(near.overrides) - {"env.game", "train.seed"})
+    algorithm, optimizer = config.algorithm, config.optimizer
+    without = f", without the {config.comm.n_backup} slowest ranks" if config.comm.strategy == "backup" else ""
+    nearest = recipe(config)
+    changes = len(set(nearest.overrides) - {*GAME_AND_SEED})
     return [
         group.name,
-        near.preset + (f" with {changes} change{'s' * (changes > 1)}" if changes else ""),
-        f"{config.env.profile}, {config.env.n_sim} games per rank",
+        nearest.preset + (f" with {changes} change{'s' * (changes > 1)}" if changes else ""),
+        f"{config.env.profile}, {config.env.n_sim} simulators per rank",
         f"{config.model.torso}, {config.model.hidden} hidden",
-        f"{actor.kind}, segments of {actor.n_steps}",
+        f"{config.actor.kind}, segments of {config.actor.n_steps}",
         f"{algorithm.name}, γ {algorithm.gamma}, entropy {algorithm.entropy}",
         f"{optimizer.name} {optimizer.learning_rate:g}, {optimizer.schedule}",
-        "all ranks" if comm.strategy == "allreduce" else f"all but the {comm.n_backup} slowest ranks",
+        config.comm.strategy + without,
     ]
 
 
 def differences(groups: list[Group]) -> Rows:
-    """Every key of the configuration that is not the same everywhere."""
+    """Return the table of the keys whose values differ between groups."""
     return [["key", *(group.name for group in groups)]] + [
         [name, *map(shown, values)] for name, values in differing(groups).items()
     ]

@@ -1,4 +1,4 @@
-"""Checkpoints: one npz file each, written atomically, its checksum in its name; nothing in them is ever executed."""
+"""Checkpoints: npz files, written atomically, with their checksum in their name; loading one never executes code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME = re.compile(r"update-(\d{9})\.([0-9a-f]{16})\.npz")
 
 
 class Checkpoint(NamedTuple):
-    """Everything a run needs to go on. Random numbers are pure functions of seed and update, so they need no state."""
+    """All that a run needs to resume; random numbers are functions of seed and update, and need no state."""
 
     weights: Array  # [P]
     optimizer: dict[str, Array]
@@ -33,14 +33,14 @@ class Checkpoint(NamedTuple):
 
 
 def save(directory: Path, checkpoint: Checkpoint, keep: int) -> Path:
-    """Write a checkpoint, and remove all but the newest `keep`."""
+    """Write a checkpoint, and remove all but the newest `keep` checkpoints."""
     path = add(directory, checkpoint)
     tidy_up(directory, path, keep)
     return path
 
 
 def add(directory: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint so that it is there whole or not at all, and touch no other one."""
+    """Write a checkpoint as a whole file or not at all, and leave all others as they are."""
     directory.mkdir(parents=True, exist_ok=True)
     data = encode(checkpoint)
     digest = hashlib.sha256(data).hexdigest()[:16]
@@ -50,20 +50,23 @@ def add(directory: Path, checkpoint: Checkpoint) -> Path:
 
 
 def tidy_up(directory: Path, saved: Path, keep: int) -> None:
-    """Keep `saved` and the newest before it; set aside what claims to be newer; remove what a killed save left."""
+    """Keep `saved` and the newest before it, set newer ones aside, and remove what an interrupted save left."""
     for newer in (path for path in newest_first(directory) if update_of(path) > update_of(saved)):
-        newer.rename(newer.with_name(newer.name + ".abandoned"))  # it could not be loaded, or we had gone on from there
-    twins = [path for path in newest_first(directory) if update_of(path) == update_of(saved) and path != saved]
-    leftovers = directory.glob(".update-*.tmp")
-    for path in (*twins, *leftovers, *[p for p in newest_first(directory) if p not in twins][keep:]):
+        # It could not be loaded: otherwise the run would have resumed from it, and would have saved a later update.
+        newer.rename(newer.with_name(newer.name + ".abandoned"))
+    replaced = [path for path in newest_first(directory) if update_of(path) == update_of(saved) and path != saved]
+    outdated = [path for path in newest_first(directory) if path not in replaced][keep:]
+    for path in (*replaced, *outdated, *directory.glob(".update-*.tmp")):
         path.unlink(missing_ok=True)
 
 
 def update_of(path: Path) -> int:
+    """Return the number of the update after which a checkpoint was saved."""
     return int(path.name[7:16])
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
+    """Return the content of a checkpoint's file."""
     arrays = {"weights": checkpoint.weights}
     arrays |= {f"optimizer/{name}": slot for name, slot in checkpoint.optimizer.items()}
     arrays |= {f"algorithm/{name}": value for name, value in checkpoint.algorithm.items()}
@@ -75,7 +78,8 @@ def encode(checkpoint: Checkpoint) -> bytes:
 
 def load(path: Path) -> Checkpoint:
     """Read and verify one checkpoint; ValueError if it is damaged."""
-    data, match = path.read_bytes(), NAME.fullmatch(path.name)
+    data = path.read_bytes()
+    match = NAME.fullmatch(path.name)
     if match and hashlib.sha256(data).hexdigest()[:16] != match[2]:
         raise ValueError(f"{path} is damaged: its content does not match the checksum in its name")
     try:
@@ -96,17 +100,18 @@ def below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
 
 
 def newest_first(directory: Path) -> list[Path]:
+    """List the checkpoints in a directory."""
     return sorted((path for path in directory.glob("update-*.npz") if NAME.fullmatch(path.name)), reverse=True)
 
 
 def load_newest(directory: Path, warn: Callable[[str], None]) -> Checkpoint | None:
-    """The newest good checkpoint, None if there has never been one; ConfigError if all are damaged."""
+    """Load the newest good checkpoint; None if there are no checkpoints, ConfigError if all are damaged."""
     paths = newest_first(directory)
     for path in paths:
         try:
             return load(path)
         except (ValueError, OSError) as error:
-            warn(f"{error}; trying the one before")
+            warn(f"{error}; trying the previous checkpoint")
     if paths:
         raise ConfigError(
             f"--run-dir={directory.parent}: none of its {len(paths)} checkpoints can be loaded; choose another one"

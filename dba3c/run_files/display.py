@@ -1,4 +1,4 @@
-"""The progress display of rank 0: a live panel on a terminal, a line now and then in a log file."""
+"""The progress display of rank 0: a live panel on a terminal, a line every few seconds in a log file."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from rich.text import Text
 from dba3c.config.schema import Config
 from dba3c.types import PARTS, Progress
 
-MOST_COLUMNS = 100  # wider panels are harder to read
+MOST_COLUMNS = 100  # width of the panel on a wide terminal; wider ones are harder to read
 
 
 class Display:
-    """A live panel on `terminal`; where there is none, lines on stderr."""
+    """A live panel on `terminal`, or lines on stderr if there is no terminal."""
 
     def __init__(self, config: Config, hosts: list[str], frames_per_step: int, terminal: TextIO | None) -> None:
         self._config = config
         self._hosts = hosts
         self._frames_per_step = frames_per_step
-        self._title = f"{config.env.game} · {len(hosts)} rank{'s' * (len(hosts) > 1)} × {config.env.n_sim} games"
+        self._title = f"{config.env.game} · {len(hosts)} rank{'s' * (len(hosts) > 1)} × {config.env.n_sim} simulators"
         self._console = Console(file=terminal or sys.stderr, width=columns(terminal), highlight=False)
         self._live = Live(console=self._console, auto_refresh=False) if terminal else None
         self._next_line = 0.0
@@ -36,9 +36,11 @@ class Display:
             self._live.start()
 
     def say(self, text: str) -> None:
+        """Print a message above the panel, or as a line of its own."""
         self._console.print(text, markup=False, soft_wrap=True)
 
     def show(self, figures: dict[str, Any], progress: Progress) -> None:
+        """Refresh the panel, or print a line if the last one is train.log_every_seconds old."""
         if self._live:
             self._live.update(self._panel(figures, progress), refresh=True)
         elif time.monotonic() >= self._next_line:
@@ -64,8 +66,8 @@ class Display:
         bar = Table.grid(expand=True)
         bar.add_column(ratio=1)
         bar.add_column(justify="right")
-        done, total = self._fraction(progress), self._config.train.total_steps
-        text = f"  {done:.1%} of {total:,} steps · {self._left(figures, progress)} left"
+        done = self._fraction(progress)
+        text = f"  {done:.1%} of {self._config.train.total_steps:,} steps · {self._left(figures, progress)} left"
         bar.add_row(ProgressBar(total=1.0, completed=done), text)
         lines = [
             f"update {progress.updates:,} · step {progress.steps:,} · {duration(progress.seconds)}",
@@ -83,9 +85,9 @@ class Display:
         return min(1.0, progress.steps / self._config.train.total_steps)
 
     def _pace(self, figures: dict[str, Any]) -> str:
-        steps, points = figures["steps_per_second"], figures["points_per_second"]
+        steps, samples = figures["steps_per_second"], figures["points_per_second"]
         frames = steps * self._frames_per_step
-        return f"{steps:,.0f} steps/s · {points:,.0f} data points/s · {frames:,.0f} frames/s"
+        return f"{steps:,.0f} steps/s · {samples:,.0f} samples/s · {frames:,.0f} frames/s"
 
     def _scores(self, figures: dict[str, Any], progress: Progress) -> str:
         online, evaluation = (score(value) for value in (figures["online_score"], progress.evaluation_score))
@@ -102,7 +104,7 @@ class Display:
 
 
 def columns(terminal: TextIO | None) -> int | None:
-    """The width of a panel that fits; None: not needed."""
+    """Return the width of a panel that fits on the terminal; None without a terminal."""
     return min(MOST_COLUMNS, os.get_terminal_size(terminal.fileno()).columns or MOST_COLUMNS) if terminal else None
 
 

@@ -1,12 +1,13 @@
-"""What a run left: config.yaml, metrics.csv and summary.json, read without TensorFlow."""
+"""The logs of a run, config.yaml, metrics.csv and summary.json: read them, and write small copies of them."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,24 +15,28 @@ from dba3c.config.loading import parse
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
-from dba3c.types import Array
+from dba3c.types import Array, Json
+
+MOST_ROWS = 300  # rows of metrics.csv that a small copy keeps
 
 
 class Evaluated(NamedTuple):
-    """One evaluation: its mean score and how many greedy games that is of (0: not noted)."""
+    """One evaluation: the mean score of its greedy episodes, and how many they were (0: unknown)."""
 
     score: float
-    games: int
+    episodes: int
 
 
 class RunLog(NamedTuple):
-    name: str  # short, and different from those of the runs it was read with
+    """What the logs of one run hold."""
+
+    name: str  # short, and unique among the runs that were read together
     config: Config
     metrics: dict[str, Array]  # column → [rows], NaN where a cell is empty
-    summary: dict[str, Any]  # empty before the first end of the training
+    summary: Json  # empty until the training ends for the first time
 
     def column(self, name: str) -> Array:
-        """A column of metrics.csv; NaN where a version of the program did not write it."""
+        """Return a column of metrics.csv; NaN if the version of dba3c that wrote the file did not have it."""
         return self.metrics.get(name, np.full(self.rows, np.nan))
 
     @property
@@ -39,49 +44,60 @@ class RunLog(NamedTuple):
         return len(next(iter(self.metrics.values()), ()))
 
     def newest(self, name: str) -> float | None:
-        """The newest value of a column."""
+        """Return the newest value of a column; None if it has none."""
         values = self.column(name)
         values = values[~np.isnan(values)]
         return float(values[-1]) if len(values) else None
 
     def counted(self, name: str) -> float:
-        """A counter at its newest: summary.json is written at the end only, so a resumed run may be past it."""
+        """Return the newest value of a counter: a resumed run has newer rows than its summary.json."""
         return max(self.newest(name) or 0.0, self.summary.get(name) or 0.0)
 
     @property
     def ended(self) -> bool:
-        """The training has ended, and has not been resumed since."""
+        """Return whether the training has ended and has not been resumed since."""
         return bool(self.summary) and self.counted("updates") <= (self.summary.get("updates") or 0)
 
     @property
     def core_hours(self) -> float | None:
+        """Return cores × hours; None until summary.json says how many cores there were."""
         cores = self.summary.get("cores")
         return None if cores is None else cores * self.counted("seconds") / 3600
 
     @property
     def evaluated(self) -> Evaluated | None:
-        """The newest evaluation."""
-        scores, games = self.column("evaluation_score"), self.column("evaluation_games")
+        """Return the newest evaluation; None if there has been none."""
+        scores, episodes = self.column("evaluation_score"), self.column("evaluation_games")
         rows = np.flatnonzero(~np.isnan(scores))
         if len(rows):
-            count = games[rows[-1]]
+            count = episodes[rows[-1]]
             return Evaluated(float(scores[rows[-1]]), 0 if np.isnan(count) else int(count))
         score = self.summary.get("evaluation_score")
-        return None if score is None else Evaluated(float(score), 0)
+        return None if score is None else Evaluated(float(score), int(self.summary.get("evaluation_games") or 0))
 
 
 def read(paths: list[Path]) -> list[RunLog]:
-    """The logs of run directories; ConfigError if one has none."""
+    """Read the logs of run directories; ConfigError if one has none."""
     unique = {path.resolve(): path for path in paths}
     return [read_one(path, name) for path, name in zip(unique.values(), short_names(list(unique)), strict=True)]
 
 
+def read_all(folder: Path) -> list[RunLog]:
+    """Read the logs of every run in a folder; ConfigError if there is no such folder."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; name one that dba3c export --logs has written, such as docs/runs")
+    return read(sorted(path.parent for path in folder.glob("*/config.yaml")))
+
+
 def read_one(path: Path, name: str) -> RunLog:
+    """Read the logs of one run directory, which `name` stands for."""
     if not path.is_dir():
-        raise ConfigError(f"{path}: no such run directory; name one that dba3c train has written, as runs/breakout")
+        raise ConfigError(
+            f"{path}: no such run directory; name one that dba3c train has written, such as runs/breakout"
+        )
     for needed in ("metrics.csv", "config.yaml"):
         if not (path / needed).is_file():
-            raise ConfigError(f"{path}: holds no {needed}; name the run directory of a training that has begun")
+            raise ConfigError(f"{path}: holds no {needed}; name the run directory of a training that has started")
     try:
         config = parse((path / "config.yaml").read_text(encoding="utf-8"))
         metrics = read_metrics(path / "metrics.csv")
@@ -92,7 +108,7 @@ def read_one(path: Path, name: str) -> RunLog:
 
 
 def short_names(paths: list[Path]) -> list[str]:
-    """The shortest ends of the paths that tell them apart."""
+    """Return as many last parts of each path as all paths need to have different names."""
     for length in range(1, max((len(path.parts) for path in paths), default=1)):
         names = ["/".join(path.parts[-length:]) for path in paths]
         if len(set(names)) == len(names):
@@ -101,70 +117,71 @@ def short_names(paths: list[Path]) -> list[str]:
 
 
 def read_metrics(file: Path) -> dict[str, Array]:
-    """Columns as numbers; of updates that were made twice, as after a crash, the later rows count."""
+    """Read the columns as numbers; rows that a run wrote again after resuming replace the older ones."""
     with file.open(newline="", encoding="utf-8") as text:
         rows = list(csv.DictReader(text))
-    kept: list[dict[str, Any]] = []
+    kept: list[dict[str, str]] = []
     for row in rows:
-        updates = number(row.get("updates"))
-        if math.isnan(updates):  # a line that was being written when the machine stopped
+        updates = parse_number(row.get("updates"))
+        if math.isnan(updates):  # a line that was cut short when the machine stopped
             continue
-        if kept and number(kept[-1]["updates"]) > updates:
-            kept = [one for one in kept if number(one["updates"]) < updates]
+        if kept and parse_number(kept[-1]["updates"]) > updates:
+            kept = [earlier for earlier in kept if parse_number(earlier["updates"]) < updates]
         kept.append(row)
     names = [name for name in (rows[0] if rows else ()) if name]
-    return {name: np.array([number(row.get(name)) for row in kept]) for name in names}
+    return {name: np.array([parse_number(row.get(name)) for row in kept]) for name in names}
 
 
-def number(cell: Any) -> float:
+def parse_number(cell: str | None) -> float:
+    """Return the number in a cell; NaN if there is none."""
     try:
-        return float(cell)
-    except (TypeError, ValueError):
+        return math.nan if cell is None else float(cell)
+    except ValueError:
         return math.nan
 
 
-def read_summary(file: Path) -> dict[str, Any]:
+def read_summary(file: Path) -> Json:
+    """Read summary.json; empty if there is no such file, ValueError if it is damaged."""
     if not file.is_file():
         return {}
     summary = json.loads(file.read_text(encoding="utf-8"))
     if not isinstance(summary, dict):
-        raise ValueError(f"{file.name} holds no figures")
+        raise ValueError(f"{file.name} is not a JSON object")
     return summary
 
 
-ROWS = 300  # of metrics.csv that are kept
-
-
 def export_logs(path: Path, run: RunLog, folder: Path) -> Path:
+    """Write a small copy of a run's logs to a folder of the same name inside `folder`, and return its path."""
     target = folder / path.resolve().name
     target.mkdir(parents=True, exist_ok=True)
     write_atomically(target / "config.yaml", run.config.dump().encode())
     if run.summary:
         write_atomically(target / "summary.json", (json.dumps(run.summary, indent=2) + "\n").encode())
-    with (target / "metrics.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(run.metrics)
-        writer.writerows([text(value) for value in row] for row in thinned(run))
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow(run.metrics)
+    writer.writerows([format_number(value) for value in row] for row in thinned(run))
+    write_atomically(target / "metrics.csv", table.getvalue().encode())
     return target
 
 
 def thinned(run: RunLog) -> list[list[float]]:
-    """Evenly chosen rows; those with an evaluation are the last to be left out, and no dropped gradient is lost."""
-    there = ~np.isnan(run.column("evaluation_score"))
-    evaluated = spread(np.flatnonzero(there), ROWS // 2)
-    kept = sorted({*evaluated, *spread(np.flatnonzero(~there), ROWS - len(evaluated))})
+    """Choose at most MOST_ROWS rows, up to half of them with evaluations; dropped gradients keep their sum."""
+    with_evaluation = ~np.isnan(run.column("evaluation_score"))
+    evaluations = evenly(np.flatnonzero(with_evaluation), MOST_ROWS // 2)
+    kept = sorted({*evaluations, *evenly(np.flatnonzero(~with_evaluation), MOST_ROWS - len(evaluations))})
     columns = {name: column[kept] for name, column in run.metrics.items()}
     if "dropped" in columns:  # counted row by row
         columns["dropped"] = np.diff(np.nancumsum(run.column("dropped"))[kept], prepend=0.0)
     return [list(row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)]
 
 
-def spread(numbers: Array, count: int) -> list[int]:
-    """At most `count` of them, evenly, with the first and the last."""
+def evenly(numbers: Array, count: int) -> list[int]:
+    """Choose at most `count` of the numbers at even distances, the first and the last among them."""
     places = np.linspace(0, len(numbers) - 1, min(count, len(numbers))).round().astype(np.int64)
     chosen: list[int] = numbers[places].tolist()
     return chosen
 
 
-def text(value: float) -> str:
+def format_number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.10g}"

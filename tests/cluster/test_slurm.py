@@ -89,7 +89,7 @@ def test_an_evaluation_shared_by_nodes(tmp_path: Path, undisturbed: Run) -> None
     wait_for(lambda: ended(job), log)
     content = json.loads((undisturbed.folder / f"evaluation-{job}.json").read_text(encoding="utf-8"))
     assert len(content["scores"]) == 5
-    assert "greedy games" in log.read_text(encoding="utf-8")
+    assert "greedy episodes" in log.read_text(encoding="utf-8")
 
 
 def test_scaling_leaves_a_table_and_a_picture(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Before any game starts: ranks that are not the same program are named, and the layout is told."""
+"""Before any simulator starts: ranks that run different programs are named, and the layout is shown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_layout_puts_hosts_that_are_alike_in_one_row() -> None:
         Place("c", [0, 1], UNLIMITED)
     ]
     heading, pair, single = handshake.layout(places, 16)
-    assert heading.split() == ["hosts", "ranks", "each", "cores", "per", "rank", "games", "per", "rank"]
+    assert heading.split() == ["hosts", "ranks", "each", "cores", "per", "rank", "simulators", "per", "rank"]
     assert pair.split() == ["2", "2", "1", "16", "a,", "b"]
     assert single.split() == ["1", "1", "2", "16", "c"]
 

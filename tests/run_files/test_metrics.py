@@ -110,6 +110,8 @@ def test_display_tells_what_one_wants_to_know(as_panel: bool) -> None:
     for fact in ("1,000 steps/s", "4,000 frames/s", "online 12.3", "evaluation 21.0", "20.0%", "22:13:20", "1:01:01"):
         assert fact in text
     assert "slowest rank 1 (right)" in text
+    assert " samples/s · " in text
+    assert ("· 2 ranks × 16 simulators" in text) == as_panel
 
 
 def test_duration() -> None:
