@@ -13,7 +13,7 @@ from dba3c.learning.a3c import A3C
 from dba3c.types import Array, Batch
 from tests.fakes.settings import settings
 
-TINY, ENTROPY, VALUE = 1e-6, 0.01, 0.5  # reference-facts, section 3
+TINY, ENTROPY, VALUE = 1e-6, 0.01, 0.5  # of the program that the paper's authors released
 BELOW_ONE = np.float32(1 - 2**-24)  # the largest noise there is
 
 
