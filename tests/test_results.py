@@ -5,14 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dba3c import results, train
 from dba3c.export import main
-from dba3c.reporting import groups
 from dba3c.run_files import logs
-from dba3c.run_files.logs import MOST_ROWS
 from tests.fakes.made_up_runs import ended, row, write_run
 
 
@@ -98,31 +95,6 @@ def test_without_logs_it_says_so(tmp_path: Path) -> None:
     assert "There are no logs in" in text
     assert "|" not in text
     assert not (tmp_path / "results.png").exists()
-
-
-def test_logs_are_thinned_and_keep_evaluations_and_sums(tmp_path: Path) -> None:
-    rows = [row(n, dropped=2, **({"evaluation_score": float(n)} if n % 100 == 0 else {})) for n in range(1, 2001)]
-    path = write_run(tmp_path / "long", rows, ended(rows))
-    assert main([str(path), "--logs", str(tmp_path / "logs")]) == 0
-    long, short = logs.read([path, tmp_path / "logs" / "long"])
-    assert short.rows == MOST_ROWS
-    for name in ("steps", "seconds", "online_score"):
-        assert short.newest(name) == long.newest(name)
-        assert short.column(name)[0] == long.column(name)[0]
-    x, y = groups.curve(short, "steps", "evaluation_score")
-    assert (x / 10_000).tolist() == y.tolist() == list(np.arange(100.0, 2001.0, 100.0))
-    assert short.column("dropped").sum() == 4000
-    assert (short.config, short.summary) == (long.config, long.summary)
-    assert (tmp_path / "logs" / "long" / "metrics.csv").stat().st_size < 50_000
-
-
-def test_short_logs_stay_as_they_are(tmp_path: Path) -> None:
-    path = write_run(tmp_path / "short", [row(n) | {"online_score": ""} for n in (1, 2, 3)])
-    main([str(path), "--logs", str(tmp_path / "logs")])
-    whole, copy = logs.read([path, tmp_path / "logs" / "short"])
-    assert whole.metrics.keys() == copy.metrics.keys()
-    for name, column in whole.metrics.items():
-        np.testing.assert_array_equal(copy.metrics[name], column, err_msg=name)
 
 
 def test_a_place_that_cannot_be_written_is_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

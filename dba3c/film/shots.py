@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dba3c.actors import greedy
-from dba3c.actors.greedy import Game, MakeEnv, Watch
+from dba3c.actors.greedy import GreedyEpisode, MakeEnv, Watch
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from dba3c.film.emulator_frames import frames_of
@@ -25,7 +25,7 @@ class Take(NamedTuple):
     """One greedy episode, and its number among those of the evaluation."""
 
     number: int
-    episode: Game
+    episode: GreedyEpisode
 
     @property
     def name(self) -> str:
@@ -44,17 +44,21 @@ def shoot(config: Config, agent: Policy, make_env: MakeEnv, take: Take, advance:
     seed = evaluation_seeds(config, agent, np.array([take.number]))  # [1]
     actions = take.episode.actions
     game = config.env.game.replace("_", " ")
+    memory = np.zeros((1, agent.memory_size), np.float32)
+    noise = np.zeros((1, agent.noise_size), np.float32)
     score = 0.0
     values: list[float] = []
     with closing(make_env(1)) as env:  # shows the agent what it saw; its frames are too few and too small for a film
         observations = env.reset(seed)
-        for step, frames in enumerate(frames_of(config.env, int(seed[0]), actions)):
-            values.append(float(agent.act(observations, np.zeros(1, np.float32)).values[0]))
+        for step, frames in enumerate(frames_of(config.env, int(seed[0]), list(map(int, actions)))):
+            prediction = agent.act(observations, noise, np.zeros(1, np.int64), memory)
+            memory = prediction.memory
+            values.append(float(prediction.values[0]))
             newest = values[-HISTORY_STEPS:]
             for frame in frames:
                 score += frame.reward
                 yield Shot(frame.picture, game, take.name, score, step + 1, newest)
-            observations = env.step(np.array(actions[step : step + 1], np.int32)).observations
+            observations = env.step(np.stack(actions[step : step + 1])).observations
             advance()
     if score != take.episode.score:
         raise RuntimeError(

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from dba3c.benchmarks import emulated_ranks, stragglers
+from dba3c.benchmarks import emulated_ranks
 from dba3c.benchmarks.emulated_ranks import STEPS, Pattern
-from dba3c.training.injected import Straggler
-from dba3c.training.injected import timings as make_timings
-from dba3c.types import Timings
-from tests.fakes import real_jobs
-from tests.fakes.settings import settings
 
 MESSAGE = 0.01
 
@@ -52,40 +44,3 @@ def test_more_backups_are_faster() -> None:
     pattern = Pattern(0.1, delayed=0.1, delay=5.0)
     paces = [simulate(8, n_backup, pattern) for n_backup in (0, 1, 2)]
     assert paces[0] < paces[1] < paces[2]
-
-
-def test_a_short_real_measurement(tmp_path: Path) -> None:
-    result = real_jobs.run(8, "-m", "tests.end_to_end.short_stragglers", "0.5", str(tmp_path / "rows.json"))
-    assert result.code == 0, result.output
-    summary = stragglers.result(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8")))
-    equal, slow, helped = summary["rows"][:3]
-    assert slow["of_equal_ranks"] < 0.6  # a third, and the machine may be busy
-    assert helped["of_equal_ranks"] > slow["of_equal_ranks"]
-    assert summary["pace_kept"] == helped["of_equal_ranks"]
-    assert helped["late_share_by_rank"][3] > 0.5
-    assert equal["predicted"] == pytest.approx(equal["updates_per_second"])
-    assert summary["rows"][3]["longest_update"] > 0.5  # nobody stands in for the rank that pauses
-
-
-def test_stragglers_on_purpose() -> None:
-    config = settings("debug.slow_rank=1,3").debug
-    assert type(make_timings(config, 0)) is Timings
-    slow = make_timings(config, 1)
-    with slow.measure("env"):
-        sum(range(200_000))
-    honest = Timings()
-    with honest.measure("env"):
-        sum(range(200_000))
-    assert slow.seconds["env"] > 1.5 * honest.seconds["env"]
-    with slow.measure("wait"):  # only computing is slowed down
-        pass
-    assert slow.seconds["wait"] < 0.001
-
-
-def test_random_delays_hit_their_share_of_steps() -> None:
-    timings = make_timings(settings("debug.delays=0.25,4").debug, 0)
-    assert isinstance(timings, Straggler)
-    factors = [timings._draw_factor("env") for _ in range(4000)]
-    assert set(factors) == {1.0, 4.0}
-    assert np.mean(np.array(factors) == 4.0) == pytest.approx(0.25, abs=0.03)
-    assert timings._draw_factor("gradient") == 1.0

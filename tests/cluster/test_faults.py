@@ -12,10 +12,10 @@ import pytest
 
 from dba3c.job.exit import EXIT_LOST
 from tests.cluster import slurm
-from tests.cluster.users import TRAIN, ended, sbatch, srun, wait_for
+from tests.cluster.commands import TRAIN, ended, sbatch, srun, wait_for
 from tests.conftest import Happened
 from tests.fakes import real_jobs, waiting
-from tests.faults.scenes import loadable, newest_update
+from tests.faults.four_ranks import loadable, newest_update
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -42,7 +42,7 @@ def test_the_other_hosts_go_on(tmp_path: Path, happened: Happened) -> None:
 
 
 @pytest.mark.fault(19, "network of one of four hosts cut")
-def test_a_host_that_is_cut_off(tmp_path: Path, happened: Happened) -> None:
+def test_a_host_that_is_cut_off_is_named_and_the_job_saved(tmp_path: Path, happened: Happened) -> None:
     log = (tmp_path / "log").open("w+", encoding="utf-8")
     words = (*TRAIN, f"--run-dir={tmp_path}", "--comm.silence_seconds=6")
     process = subprocess.Popen(
@@ -68,7 +68,7 @@ def test_a_host_that_is_cut_off(tmp_path: Path, happened: Happened) -> None:
 
 
 @pytest.mark.fault(20, "slow network (20 Mbit/s)")
-def test_a_slow_network(tmp_path: Path, happened: Happened) -> None:
+def test_a_slow_network_is_waited_for_and_told(tmp_path: Path, happened: Happened) -> None:
     slurm.shape("20mbit")
     try:
         options = ("--train.total_steps=1600", "--train.log_every_seconds=0.5")

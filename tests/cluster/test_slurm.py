@@ -11,7 +11,7 @@ import pytest
 import dba3c
 from dba3c.job.exit import EXIT_BAD_INPUT
 from tests.cluster import slurm
-from tests.cluster.users import EXACT, TRAIN, ended, sbatch, srun, wait_for
+from tests.cluster.commands import EXACT, TRAIN, ended, sbatch, srun, wait_for
 from tests.fakes import real_jobs
 
 pytestmark = pytest.mark.usefixtures("cluster")

@@ -1,11 +1,13 @@
-"""Which changes a resumed run may bring."""
+"""Settings that contradict each other or the job; which changes a resumed run may bring."""
 
 from __future__ import annotations
 
 import pytest
 
+from dba3c.config import consistency, loading
 from dba3c.config.consistency import FIXED, differences
 from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
 from tests.fakes.settings import settings
 
 FIXED_CHANGES = (
@@ -38,3 +40,38 @@ def test_other_changes_are_reported() -> None:
     ]
     assert differences(wanted, wanted) == []
     assert differences(wanted, wanted.model_copy(update={"targets": {"pong": 1.0}})) == []
+
+
+def load(*overrides: str, preset: str = "paper") -> Config:
+    return loading.load(preset, overrides)
+
+
+def test_a_run_without_a_single_update_is_refused() -> None:
+    few = load("train.total_steps=128")
+    consistency.check_ranks(few, 4)
+    with pytest.raises(ConfigError, match=r"^train\.total_steps=128: .* 5 ranks × 32 data points = 160; raise it"):
+        consistency.check_ranks(few, 5)
+
+
+PPO = ("algorithm.name=ppo", "actor.kind=lockstep", "train.batch_size=auto", "actor.n_steps=8", "algorithm.passes=3")
+
+
+def test_ppo_needs_whole_minibatches_and_saves_between_rollouts() -> None:
+    assert load(*PPO, "algorithm.minibatches=4").batch_size == 80
+    with pytest.raises(ConfigError, match=r"^actor\.kind=async: .* use lockstep"):
+        load("algorithm.name=ppo")
+    with pytest.raises(ConfigError, match=r"^algorithm\.minibatches=3: must divide actor\.n_steps=8"):
+        load(*PPO, "algorithm.minibatches=3")
+    exact = (*PPO, "algorithm.minibatches=4", "checkpoint.restart_games=true")
+    assert load(*exact, "checkpoint.every_updates=24").checkpoint.every_updates == 24
+    with pytest.raises(ConfigError, match=r"^checkpoint\.every_updates=25: .* multiple of the 12 updates"):
+        load(*exact, "checkpoint.every_updates=25")
+
+
+def test_backups_and_slow_ranks_must_exist() -> None:
+    consistency.check_ranks(load("comm.strategy=backup", "comm.n_backup=3"), 4)
+    with pytest.raises(ConfigError, match=r"^comm\.n_backup=4: .* use at most 3"):
+        consistency.check_ranks(load("comm.strategy=backup", "comm.n_backup=4"), 4)
+    consistency.check_ranks(load("debug.slow_rank=3,2.5"), 4)
+    with pytest.raises(ConfigError, match=r"^debug\.slow_rank=4,2: there is no rank 4 among 4"):
+        consistency.check_ranks(load("debug.slow_rank=4,2"), 4)

@@ -1,138 +1,16 @@
-"""Pre-processing against gymnasium's wrappers and slow transcriptions, frame by frame; seeds, lives, limits, names."""
+"""What holds for every profile: raw rewards, lives, seeds, limits, shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
-
-import ale_py
-import cv2
-import gymnasium
 import numpy as np
 import pytest
-from ale_py.vector_env import AtariVectorEnv
-from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
 from dba3c import envs
-from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Env
-from dba3c.envs import deepmind
-from dba3c.envs.atari_names import resolve_game
-from dba3c.envs.paper import PaperEnv
-from dba3c.types import Array, Step, VectorEnv
-from tests.fakes.settings import settings
+from dba3c.types import Step
+from tests.envs.playing import env_settings, random_play
 
 PROFILES = ("deepmind", "paper")
 ARRAYS = Step._fields[:4]  # of which each simulator has a row
-
-
-def env_settings(profile: str, game: str, **changes: Any) -> Env:
-    return settings().env.model_copy(update={"profile": profile, "game": game, "life_loss_terminal": False} | changes)
-
-
-def random_play(env: VectorEnv, seeds: list[int], steps: int, actions_from: int = 0) -> Iterator[tuple[Array, Step]]:
-    """The actions and what they led to; the first step is the reset, without actions."""
-    draw = np.random.default_rng(actions_from)
-    nothing = np.zeros(env.n_sim)
-    yield nothing, Step(env.reset(np.array(seeds, np.int32)), nothing, nothing > 0, nothing > 0)
-    for _ in range(steps):
-        actions = draw.integers(env.action_space.n, size=env.n_sim).astype(np.int32)
-        yield actions, env.step(actions)
-
-
-class Reference:
-    """One simulator whose games restart by themselves, from gymnasium's own parts."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any], seed: int) -> None:
-        self._env = env
-        self.observation, info = env.reset(seed=seed)
-        self._lives: int = info["lives"]
-
-    def step(self, action: int) -> tuple[float, bool, bool]:
-        """Raw reward, whether the game ended, whether a life was lost or the game ended."""
-        self.observation, reward, terminated, truncated, info = self._env.step(action)
-        ended, lost = terminated or truncated, info["lives"] < self._lives
-        if ended:
-            self.observation, info = self._env.reset()
-        self._lives = info["lives"]
-        return float(reward), ended, ended or lost
-
-
-def deepmind_reference(game: str) -> gymnasium.Env[Any, Any]:
-    """No no-ops, because the two draw them from different generators; black frames before the first."""
-    frames = ale_py.AtariEnv(game, obs_type="grayscale", frameskip=1, repeat_action_probability=0.0)
-    return FrameStackObservation(AtariPreprocessing(frames, noop_max=0), 4, padding_type="zero")
-
-
-class PaperReference(gymnasium.Env[Any, Any]):
-    """Gym's Breakout-v0 of 2017 and the history of the paper's program, one frame at a time, kept in lists."""
-
-    def __init__(self, game: str, step_limit: int) -> None:
-        self._env = ale_py.AtariEnv(game, obs_type="rgb", frameskip=(2, 5), repeat_action_probability=0.25)
-        self._step_limit = step_limit
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        frame, info = self._env.reset(seed=seed, options=options)
-        self._frames = [np.zeros_like(frame)] * 3 + [frame]
-        return self._observation(), dict(info)
-
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        frame, reward, over, _, info = self._env.step(action)
-        self._frames.append(frame)
-        return self._observation(), reward, over, len(self._frames) - 4 >= self._step_limit, dict(info)
-
-    def _observation(self) -> Array:
-        small = [cv2.resize(frame, (84, 84), interpolation=cv2.INTER_LINEAR) for frame in self._frames[-4:]]
-        return np.array([frame[:, :, colour] for frame in small for colour in range(3)])
-
-
-def check_against(env: VectorEnv, reference: Reference, seed: int, steps: int, episodes: int) -> None:
-    """Every pixel, reward and flag of `steps` random steps in at least `episodes` games."""
-    ended = 0
-    for t, (actions, step) in enumerate(random_play(env, [seed], steps)):
-        if t:
-            reward, over, terminal = reference.step(int(actions[0]))
-            assert (step.rewards[0], step.ended[0], step.terminal[0]) == (reward, over, terminal), f"step {t}"
-            ended += over
-        np.testing.assert_array_equal(step.observations[0], reference.observation, err_msg=f"step {t}")
-    assert ended >= episodes
-
-
-@pytest.mark.parametrize("game", ["breakout", "space_invaders"])
-def test_deepmind_profile_is_gymnasiums(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deepmind, "AtariVectorEnv", partial(AtariVectorEnv, noop_max=0))
-    env = envs.make(env_settings("deepmind", game, fire_reset=False, life_loss_terminal=True), 1, threads=1)
-    check_against(env, Reference(deepmind_reference(game), 3), 3, steps=800, episodes=1)
-
-
-@pytest.mark.parametrize("game", ["breakout", "space_invaders"])
-def test_paper_profile_is_the_slow_transcription(game: str) -> None:
-    env = envs.make(env_settings("paper", game, life_loss_terminal=True), 1, threads=1)
-    check_against(env, Reference(PaperReference(game, 10_000), 3), 3, steps=800, episodes=1)
-
-
-def test_paper_profile_counts_the_step_limit_as_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PaperEnv, "STEP_LIMIT", 30)
-    env = envs.make(env_settings("paper", "pong"), 1, threads=1)
-    check_against(env, Reference(PaperReference("pong", 30), 3), 3, steps=100, episodes=3)
-
-
-@pytest.mark.parametrize("fire_reset", [True, False])
-@pytest.mark.parametrize("game", ["breakout", "seaquest"])
-def test_deepmind_games_start_with_fire_and_up_to_30_no_ops(game: str, fire_reset: bool) -> None:
-    frames = ale_py.AtariEnv(game, obs_type="grayscale", frameskip=1, repeat_action_probability=0.0)
-    frame = frames.reset(seed=0)[0]
-    fire = frames.get_action_meanings().index("FIRE")
-    starts = [frames.step(fire)[0] if fire_reset else frame]
-    starts += [frames.step(0)[0] for _ in range(30)]
-    small = [cv2.resize(start, (84, 84), interpolation=cv2.INTER_AREA) for start in starts]
-    first = envs.make(env_settings("deepmind", game, fire_reset=fire_reset), 6, threads=1).reset(np.arange(1, 7))
-    assert not first[:, :-1].any()
-    chosen = [[n for n, start in enumerate(small) if (start == frame[-1]).all()] for frame in first]
-    assert all(chosen)
-    if fire_reset or game == "seaquest":  # without FIRE nothing moves in Breakout, so nothing tells the no-ops apart
-        assert len({tuple(n) for n in chosen}) >= 4
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -206,23 +84,3 @@ def test_shapes_and_actions(profile: str, channels: int) -> None:
     for _, step in random_play(env, [1, 2, 3], 2):
         assert step.observations.shape == (3, channels, 84, 84)
         assert step.observations.dtype == np.uint8
-
-
-@pytest.mark.parametrize("name", ["SpaceInvaders", "space-invaders", "space_invaders", "SPACE INVADERS"])
-def test_games_may_be_written_in_many_ways(name: str) -> None:
-    assert resolve_game(name, "env.game") == "space_invaders"
-    assert resolve_game("Breakout", "env.game") == "breakout"
-
-
-@pytest.mark.parametrize("field", ["env.game", "targets"])
-@pytest.mark.parametrize(("name", "near"), [("Brakeout", "breakout"), ("space_invader", "spaceinvaders")])
-def test_an_unknown_game_is_refused_with_near_ones(name: str, near: str, field: str) -> None:
-    with pytest.raises(ConfigError, match=rf"{field}='{name}'.*did you mean.*{near}") as refused:
-        resolve_game(name, field)
-    assert resolve_game(near, field)  # what is proposed is accepted
-    assert "\n" not in str(refused.value)
-
-
-def test_a_name_like_no_other_is_refused_too() -> None:
-    with pytest.raises(ConfigError, match="no such game"):
-        resolve_game("???", "env.game")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dba3c.config import loading
+from dba3c.run_files import logs
 from dba3c.types import PARTS
 
 COLUMNS = (
@@ -45,3 +46,7 @@ def ended(rows: list[dict[str, Any]], **figures: Any) -> dict[str, Any]:
     """The summary of a run that ended after these rows, on 2 ranks and 2 cores."""
     last = {name: rows[-1][name] for name in ("seconds", "updates", "steps")}
     return last | {"ranks": 2, "cores": 2, "evaluation_score": None, "best_score": None} | figures
+
+
+def read(*paths: Path) -> list[logs.RunLog]:
+    return logs.read(list(paths))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.fakes import real_jobs
-from tests.faults import scenes
+from tests.faults import four_ranks
 
 STEPS = 4_800  # 150 updates: several kills fit into one training
 EXACT = (
@@ -41,7 +41,7 @@ def soak(kills: int, seed: int, folder: Path, say: Callable[[str], None], steps:
         while killed < kills and kill_once(run_dir, options, startup, dice, say):
             killed += 1
             say(f"kill {killed} of {kills}")
-        result = scenes.Job(run_dir, *options).end(time.monotonic(), 300, started=False)
+        result = four_ranks.Job(run_dir, *options).end(time.monotonic(), 300, started=False)
         assert result.code == 0, result.output
         found = real_jobs.summary(run_dir)["weight_hash"]
         say(f"training {trainings}: {found}")
@@ -52,7 +52,7 @@ def soak(kills: int, seed: int, folder: Path, say: Callable[[str], None], steps:
 
 def unbroken(run_dir: Path, options: tuple[str, ...]) -> tuple[str, float]:
     """The weights of a run that is left alone, and the seconds until its first save."""
-    job, start = scenes.Job(run_dir, *options), time.monotonic()
+    job, start = four_ranks.Job(run_dir, *options), time.monotonic()
     job.wait_for_update(5)
     startup = time.monotonic() - start
     ended = job.end(start, 300, started=False)
@@ -64,20 +64,20 @@ def kill_once(
     run_dir: Path, options: tuple[str, ...], startup: float, dice: random.Random, say: Callable[[str], None]
 ) -> bool:
     """Start or resume the training and kill one of its processes; False if it was done before."""
-    job, start = scenes.Job(run_dir, *options), time.monotonic()
+    job, start = four_ranks.Job(run_dir, *options), time.monotonic()
     moment = start + startup + dice.uniform(-0.3 * startup, AT_WORK)
     while time.monotonic() < moment and job.running:
         time.sleep(0.005)
-    victim = dice.randrange(-1, scenes.RANKS)
+    victim = dice.randrange(-1, four_ranks.RANKS)
     if not job.kill_one(victim):
         return False
-    before = scenes.newest_update(run_dir)
+    before = four_ranks.newest_update(run_dir)
     ended = job.end(time.monotonic(), 60, started=False)
     assert ended.code != 0, ended.output
     who = "the launcher" if victim < 0 else f"rank {victim}"
     say(f"{who} killed {time.monotonic() - start:.1f} s after the start, update {before} is saved")
     if before:
-        assert scenes.loadable(run_dir) >= before
+        assert four_ranks.loadable(run_dir) >= before
     return True
 
 

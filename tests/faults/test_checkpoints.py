@@ -18,7 +18,7 @@ from dba3c.run_files.checkpoint import Checkpoint, load_newest, newest_first, sa
 from tests.conftest import Happened
 from tests.fakes import real_jobs
 from tests.fakes.settings import settings
-from tests.faults import scenes
+from tests.faults import four_ranks
 
 PLACES = 200
 
@@ -30,7 +30,9 @@ def state(updates: int) -> Checkpoint:
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])
 @pytest.mark.fault(10, "newest checkpoint damaged")
-def test_damage_anywhere(tmp_path: Path, happened: Happened, how: str) -> None:
+def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_loaded(
+    tmp_path: Path, happened: Happened, how: str
+) -> None:
     save(tmp_path, state(1), keep=3)
     newest = save(tmp_path, state(2), keep=3)
     whole, dice = newest.read_bytes(), random.Random(0)
@@ -56,7 +58,9 @@ def save_for_ever(folder: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.fault(7, "signal during a save")
-def test_a_save_that_is_cut_short(tmp_path: Path, happened: Happened, number: signal.Signals) -> None:
+def test_a_save_that_is_cut_short_leaves_whole_checkpoints_only(
+    tmp_path: Path, happened: Happened, number: signal.Signals
+) -> None:
     dice = random.Random(number)
     words = f"from tests.faults.test_checkpoints import *; save_for_ever(Path({str(tmp_path)!r}))"
     for _ in range(10):
@@ -76,23 +80,22 @@ def test_a_save_that_is_cut_short(tmp_path: Path, happened: Happened, number: si
 
 
 @pytest.mark.fault(8, "SIGTERM, and SIGKILL right after it")
-def test_a_grace_that_is_too_short(tmp_path: Path, happened: Happened) -> None:
-    job = scenes.Job(tmp_path)
+def test_a_grace_that_is_too_short_leaves_a_whole_checkpoint(tmp_path: Path, happened: Happened) -> None:
+    job = four_ranks.Job(tmp_path)
     job.wait_for_update(10)
-    ranks = [job.rank(number) for number in range(scenes.RANKS)]
+    ranks = [job.rank(number) for number in range(four_ranks.RANKS)]
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in ranks:
             os.kill(pid, number)
         time.sleep(0.02)
     ended = job.end(time.monotonic())
     assert ended.code != 0
-    assert scenes.loadable(tmp_path) >= 10
+    assert four_ranks.loadable(tmp_path) >= 10
     happened("a whole checkpoint is there", ended.seconds, "at most 10 updates")
 
 
 @pytest.mark.fault(10, "all checkpoints damaged")
-def test_none_is_left(tmp_path: Path, happened: Happened) -> None:
-    """Never a silent fresh start."""
+def test_damage_to_all_checkpoints_is_refused_and_no_run_starts_afresh(tmp_path: Path, happened: Happened) -> None:
     for updates in (1, 2):
         path = save(tmp_path / "checkpoints", state(updates), keep=3)
         path.write_bytes(path.read_bytes()[:-1])
@@ -105,7 +108,7 @@ def test_none_is_left(tmp_path: Path, happened: Happened) -> None:
 
 
 @pytest.mark.fault(11, "checkpoint of another game")
-def test_another_game(tmp_path: Path, happened: Happened) -> None:
+def test_a_checkpoint_of_another_game_is_refused_with_both_values(tmp_path: Path, happened: Happened) -> None:
     save(tmp_path / "checkpoints", state(1), keep=3)  # of breakout
     result = real_jobs.train(2, tmp_path)
     assert result.code == 2, result.output

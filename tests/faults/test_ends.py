@@ -12,13 +12,13 @@ from dba3c.job.exit import EXIT_ERROR, EXIT_LOST, EXIT_NOT_FINITE
 from dba3c.run_files import checkpoint
 from tests.conftest import Happened
 from tests.fakes import real_jobs
-from tests.faults.scenes import HOST, ended_by, lines, loadable
+from tests.faults.four_ranks import HOST, ended_by, lines, loadable
 
 SOON = ("--comm.silence_seconds=5",)  # instead of the 30 s that a busy cluster needs
 
 
 @pytest.mark.fault(1, "SIGKILL of rank 2")
-def test_a_killed_rank(tmp_path: Path, happened: Happened) -> None:
+def test_a_killed_rank_ends_the_job_and_is_named(tmp_path: Path, happened: Happened) -> None:
     ended = ended_by("2:25:kill", tmp_path)
     assert ended.code not in (0, 2), ended.output
     assert "rank 2 with PID" in ended.output  # the launcher's words
@@ -29,7 +29,7 @@ def test_a_killed_rank(tmp_path: Path, happened: Happened) -> None:
 
 
 @pytest.mark.fault(2, "SIGKILL of rank 0")
-def test_a_killed_rank_0(tmp_path: Path, happened: Happened) -> None:
+def test_a_killed_rank_0_ends_the_job_and_is_named(tmp_path: Path, happened: Happened) -> None:
     ended = ended_by("0:25:kill", tmp_path)
     assert ended.code not in (0, 2), ended.output
     assert "rank 0 with PID" in ended.output
@@ -40,7 +40,9 @@ def test_a_killed_rank_0(tmp_path: Path, happened: Happened) -> None:
 
 @pytest.mark.parametrize("kind", ["exception", "thread"])
 @pytest.mark.fault(3, "exception on rank 2")
-def test_an_exception(tmp_path: Path, happened: Happened, kind: str) -> None:
+def test_an_exception_ends_the_job_with_its_traceback_and_a_line_that_names_the_rank(
+    tmp_path: Path, happened: Happened, kind: str
+) -> None:
     ended = ended_by(f"2:25:{kind}", tmp_path)
     assert ended.code == EXIT_ERROR, ended.output
     traceback, last = ended.output.index("Traceback"), ended.output.index(f"dba3c: rank 2 on {HOST} failed")
@@ -54,7 +56,9 @@ def test_an_exception(tmp_path: Path, happened: Happened, kind: str) -> None:
 
 @pytest.mark.parametrize(("stopped", "witness"), [(2, 0), (0, 1)])
 @pytest.mark.fault(5, "SIGSTOP for ever")
-def test_a_stopped_rank(tmp_path: Path, happened: Happened, stopped: int, witness: int) -> None:
+def test_a_rank_stopped_for_ever_is_named_by_one_other_and_the_job_saved(
+    tmp_path: Path, happened: Happened, stopped: int, witness: int
+) -> None:
     ended = ended_by(f"{stopped}:25:stop", tmp_path, *SOON)
     assert ended.code == EXIT_LOST, ended.output
     words = f"rank {witness} on {HOST}: rank {stopped} on {HOST} is dead, stopped or cut off.*last.*update ([0-9]+);"
@@ -69,7 +73,7 @@ def test_a_stopped_rank(tmp_path: Path, happened: Happened, stopped: int, witnes
 
 
 @pytest.mark.fault(5, "a rank computes for ever")
-def test_a_rank_that_does_not_get_on(tmp_path: Path, happened: Happened) -> None:
+def test_a_rank_that_computes_for_ever_is_named_and_the_job_saved(tmp_path: Path, happened: Happened) -> None:
     ended = ended_by("3:25:hang", tmp_path, *SOON)
     assert ended.code == EXIT_LOST, ended.output
     assert lines(ended.output, f"rank 3 on {HOST} does not get on with update 25"), ended.output
@@ -78,7 +82,7 @@ def test_a_rank_that_does_not_get_on(tmp_path: Path, happened: Happened) -> None
 
 
 @pytest.mark.fault(15, "NaN gradient on rank 2, for ever")
-def test_nan_for_ever(tmp_path: Path, happened: Happened) -> None:
+def test_gradients_that_stay_nan_end_the_job_with_good_weights_saved(tmp_path: Path, happened: Happened) -> None:
     ended = ended_by("2:18+:nan", tmp_path)
     assert ended.code == EXIT_NOT_FINITE, ended.output
     assert f"gradients of rank 2 on {HOST} were not finite in 5 updates in a row" in ended.output
@@ -89,7 +93,7 @@ def test_nan_for_ever(tmp_path: Path, happened: Happened) -> None:
 
 
 @pytest.mark.fault(16, "weights of rank 2 drift away")
-def test_drift(tmp_path: Path, happened: Happened) -> None:
+def test_weights_that_drift_are_found_at_the_next_comparison(tmp_path: Path, happened: Happened) -> None:
     ended = ended_by("2:17:drift", tmp_path, "--comm.check_every_updates=15")
     assert ended.code == EXIT_ERROR, ended.output
     assert "after update 30 the weights of ranks [2] differ" in ended.output
@@ -97,7 +101,7 @@ def test_drift(tmp_path: Path, happened: Happened) -> None:
 
 
 @pytest.mark.fault(17, "simulators crash again and again")
-def test_simulators_that_always_crash(tmp_path: Path, happened: Happened) -> None:
+def test_simulators_that_always_crash_are_given_up_and_end_the_job(tmp_path: Path, happened: Happened) -> None:
     ended = ended_by("1:18+:sim-crash", tmp_path, "--env.rebuilds_per_minute=3")
     assert ended.code == EXIT_ERROR, ended.output
     assert len(lines(ended.output, "simulators 2-3 failed.*built anew")) == 3
@@ -105,8 +109,7 @@ def test_simulators_that_always_crash(tmp_path: Path, happened: Happened) -> Non
     happened("built anew three times, then given up, rank named, code 1", ended.seconds, "at most 8 updates")
 
 
-@pytest.mark.fault(4, "fault in the injector's own words")
-def test_a_fault_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_misspelt_fault_is_refused_with_a_near_one(tmp_path: Path) -> None:
     result = real_jobs.train(2, tmp_path / "run", DBA3C_FAULT="1:5:kil")
     assert result.code == 2, result.output
     assert "did you mean kill?" in result.output

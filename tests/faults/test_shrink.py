@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import Happened
 from tests.fakes import real_jobs
-from tests.faults import scenes
-from tests.faults.scenes import FAULT_TOLERANT, HOST
+from tests.faults import four_ranks
+from tests.faults.four_ranks import FAULT_TOLERANT, HOST
 
 STEPS = 1600
 SHRINK = ("--comm.on_failure=shrink", f"--train.total_steps={STEPS}", "--comm.check_every_updates=1")
@@ -22,17 +22,19 @@ BACKUP = ("--comm.strategy=backup", "--comm.n_backup=1")
     ("victims", "options"), [([2], ()), ([0, 3], ()), ([1], BACKUP)], ids=["rank 2", "ranks 0 and 3", "backup"]
 )
 @pytest.mark.fault(1, "SIGKILL with comm.on_failure=shrink")
-def test_the_others_go_on(tmp_path: Path, happened: Happened, victims: list[int], options: tuple[str, ...]) -> None:
+def test_the_others_go_on_with_equal_weights(
+    tmp_path: Path, happened: Happened, victims: list[int], options: tuple[str, ...]
+) -> None:
     """Weights are compared after every update, or the job would not end with 0."""
     faults = ",".join(f"{victim}:25:kill" for victim in victims)
-    job = scenes.Job(tmp_path, *SHRINK, *options, fault=faults, launcher=FAULT_TOLERANT)
+    job = four_ranks.Job(tmp_path, *SHRINK, *options, fault=faults, launcher=FAULT_TOLERANT)
     job.wait_for_update(20)
     since = time.monotonic()
     job.wait_for_words("ranks go on")
     took = time.monotonic() - since
     ended = job.end(since)
     assert ended.code == 0, ended.output
-    left, names = scenes.RANKS - len(victims), [f"rank {victim} on {HOST}" for victim in victims]
+    left, names = four_ranks.RANKS - len(victims), [f"rank {victim} on {HOST}" for victim in victims]
     assert re.search(r"died in update 2[3-6]: \d of \d ranks go on", ended.output)
     assert f"an update learns from {8 * left} data points instead of" in ended.output
     summary = real_jobs.summary(tmp_path)
@@ -40,12 +42,12 @@ def test_the_others_go_on(tmp_path: Path, happened: Happened, victims: list[int]
     assert len(summary["lost_ranks"]) == len(victims)
     assert names[0] in ended.output
     assert STEPS <= summary["steps"] < STEPS + 32
-    assert scenes.loadable(tmp_path) == summary["updates"]
+    assert four_ranks.loadable(tmp_path) == summary["updates"]
     assert took < 10
     happened(f"{' and '.join(names)}: {left} go on with equal weights, code 0", took, "the update in flight")
 
 
-def test_shrinking_needs_a_launcher_that_can(tmp_path: Path) -> None:
+def test_shrinking_is_refused_under_a_launcher_that_cannot(tmp_path: Path) -> None:
     result = real_jobs.train(2, tmp_path / "run", "--comm.on_failure=shrink")
     assert result.code == 2, result.output
     assert "mpirun --with-ft ulfm" in result.output

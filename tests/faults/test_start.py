@@ -11,7 +11,7 @@ import pytest
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_NOT_SAVED
 from tests.conftest import Happened
 from tests.fakes import real_jobs, waiting
-from tests.faults.scenes import HOST
+from tests.faults.four_ranks import HOST
 
 
 @pytest.mark.fault(12, "bad configuration")
@@ -28,7 +28,7 @@ from tests.faults.scenes import HOST
         ("breakout", "not understood"),
     ],
 )
-def test_bad_input_is_told_once(tmp_path: Path, happened: Happened, option: str, words: str) -> None:
+def test_bad_input_is_told_once_and_leaves_nothing(tmp_path: Path, happened: Happened, option: str, words: str) -> None:
     result = real_jobs.train(4, tmp_path / "run", option)
     assert result.code == EXIT_BAD_INPUT, result.output
     assert result.output.count("dba3c:") == 1, result.output
@@ -78,7 +78,7 @@ def test_a_full_disk_does_not_end_the_training_but_the_last_save_must_succeed(
 
 
 @pytest.mark.fault(24, "two jobs on one run directory")
-def test_two_jobs_on_one_run_directory(tmp_path: Path, happened: Happened) -> None:
+def test_a_second_job_on_a_run_directory_is_refused_and_names_the_owner(tmp_path: Path, happened: Happened) -> None:
     first = real_jobs.start(2, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={tmp_path}")
     try:
         waiting.until((tmp_path / "checkpoints").exists)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from dba3c.job.exit import EXIT_STOPPED
+from dba3c.run_files import checkpoint
 from tests.conftest import Happened
-from tests.fakes import real_jobs
-from tests.faults import scenes
-from tests.faults.scenes import HOST, loadable
+from tests.fakes import real_jobs, waiting
+from tests.faults import four_ranks
+from tests.faults.four_ranks import HOST, loadable
 
 
 @pytest.mark.fault(6, "SIGTERM or SIGUSR1, then a resume with fewer ranks")
@@ -19,7 +21,7 @@ from tests.faults.scenes import HOST, loadable
 def test_a_signal_saves_and_stops_all(
     tmp_path: Path, happened: Happened, number: signal.Signals, ranks: tuple[int, ...]
 ) -> None:
-    job = scenes.Job(tmp_path)
+    job = four_ranks.Job(tmp_path)
     job.wait_for_update(10)
     since = max(job.signal(rank, number) for rank in ranks)
     ended = job.end(since)
@@ -36,3 +38,22 @@ def test_a_signal_saves_and_stops_all(
         assert real_jobs.summary(tmp_path)["steps"] == more
     whom = f"rank {ranks[0]}" if len(ranks) == 1 else "all ranks"
     happened(f"{number.name} to {whom}: agreed on one update, saved, code 75; resumes", ended.seconds)
+
+
+@pytest.mark.fault(26, "Ctrl-C under mpirun")
+def test_ctrl_c_under_mpirun_loses_nothing(tmp_path: Path, happened: Happened) -> None:
+    """mpirun kills its ranks a quarter of a second after it passed the signal on; the paper's updates take longer."""
+    slow = ("--preset=paper", "--game=pong", "--train.batch_size=256", "--evaluate.games=0", f"--run-dir={tmp_path}")
+    process = real_jobs.start(2, "-m", "dba3c.train", *slow, "--checkpoint.every_updates=1", "--checkpoint.keep=1000")
+    waiting.until(lambda: four_ranks.newest_update(tmp_path) >= 1)
+    for path in checkpoint.newest_first(tmp_path / "checkpoints"):
+        path.unlink()  # what is there from now on was saved later, or because of the signal
+    ranks, since = real_jobs.ranks_of(process.pid), time.monotonic()
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert "Traceback" not in output
+    saved = checkpoint.newest_first(tmp_path / "checkpoints")
+    assert saved
+    assert checkpoint.load(saved[0]).progress["updates"] >= 1
+    waiting.until(lambda: not any(Path(f"/proc/{rank}").exists() for rank in ranks), 10)
+    happened("saved within mpirun's quarter of a second, no process left", time.monotonic() - since)

@@ -1,18 +1,12 @@
-"""What the launcher gives: cores are shared fairly, the container's quota counts, signals are seen at once."""
+"""The cores of a rank: shared fairly, counted once for all hardware threads, and within the container's quota."""
 
 from __future__ import annotations
 
-import os
-import pty
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from dba3c.job.cores import UNLIMITED, Place, core_shares, cpu_quota, physical_cores, threads_for
-from dba3c.job.process import quiet_stderr
 
 
 @pytest.mark.parametrize(
@@ -62,62 +56,3 @@ def test_hardware_threads_of_a_core_count_once(tmp_path: Path) -> None:
     assert physical_cores(set(range(8)), tmp_path) == [0, 1, 2, 3]
     assert physical_cores({5, 6, 1}, tmp_path) == [1, 6]
     assert physical_cores({8, 9}, tmp_path) == [8, 9]  # nothing is known about them
-
-
-def test_a_signal_calls_at_once_even_while_the_main_thread_is_away() -> None:
-    """The main thread sleeps in one long call, as it does inside a gradient or an all-reduce."""
-    script = """if True:
-        import ctypes, os, signal, threading, time
-        from dba3c.job.signals import StopSignal
-        called = threading.Event()
-        stop = StopSignal(called.set)
-        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
-        threading.Thread(target=lambda: print("called" if called.wait(2) else "late", flush=True)).start()
-        libc, until = ctypes.CDLL(None), time.monotonic() + 3
-        while time.monotonic() < until:
-            libc.poll(None, 0, 3000)  # outside the interpreter, where Python's own handlers cannot run
-        print(bool(stop))
-    """
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["called", "True"]
-
-
-def test_a_second_signal_leaves_at_once() -> None:
-    script = """if True:
-        import os, signal, time
-        from dba3c.job.signals import StopSignal
-        stop = StopSignal()
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGTERM)  # a launcher may pass the same signal on twice
-        assert stop
-        time.sleep(1.1)
-        os.kill(os.getpid(), signal.SIGINT)
-        print("still here")
-    """
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (128 + signal.SIGINT, "")
-
-
-def test_the_terminal_of_a_launcher_is_found() -> None:
-    """A child whose stderr is a pipe finds the terminal of its parent's stderr."""
-    child = "from dba3c.job.process import terminal; print(terminal().name)"
-    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], stderr=subprocess.PIPE)"
-    master, slave = pty.openpty()
-    result = subprocess.run([sys.executable, "-c", parent], stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
-    assert result.stdout.strip() == os.ttyname(slave)
-    os.close(master)
-    os.close(slave)
-
-
-def test_no_terminal_in_a_batch_job() -> None:
-    child = "from dba3c.job.process import terminal; print(terminal())"
-    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], stderr=subprocess.PIPE)"
-    result = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "None"
-
-
-def test_quiet_stderr_hides_only_while_it_lasts(capfd: pytest.CaptureFixture[str]) -> None:
-    with quiet_stderr():
-        os.write(2, b"noise")
-    os.write(2, b"news")
-    assert capfd.readouterr().err == "news"

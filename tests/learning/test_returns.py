@@ -124,7 +124,7 @@ def test_float32_stays_and_arguments_are_left_alone() -> None:
         ((5,), (5,), (1,)),  # a missing batch axis
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(
+def test_returns_of_shapes_that_do_not_fit_are_refused(
     rewards: tuple[int, ...], discounts: tuple[int, ...], bootstrap: tuple[int, ...]
 ) -> None:
     with pytest.raises(ValueError, match="shapes do not fit") as refusal:

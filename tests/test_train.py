@@ -1,4 +1,4 @@
-"""Whatever is typed or written into the file: it is taken, or refused with a message; nothing else may happen."""
+"""train: whatever is typed, or written into its file, is taken or refused with a message; nothing else may happen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dba3c import train
 from dba3c.config.loading import HYPERPARAMS
 from dba3c.config.messages import ConfigError
-from dba3c.training.injected import KINDS, planned
 
 NAMES = [
     "preset",
@@ -31,7 +30,6 @@ VALUES = [
 ]
 VALUE = st.sampled_from(VALUES) | st.text(max_size=8)
 OPTIONS = st.sampled_from(NAMES).map("--{}".format) | st.builds("--{}={}".format, st.sampled_from(NAMES), VALUE)
-FAULTS = st.builds("{}:{}:{}".format, st.integers(), st.integers(), st.sampled_from([*KINDS, "kil"]))
 MANY = settings(
     max_examples=200,
     deadline=None,
@@ -52,23 +50,16 @@ def refusal(work: Callable[[], object]) -> str:
 
 @MANY
 @given(st.lists(OPTIONS | st.text(max_size=12), max_size=5))
-def test_any_command_line(argv: list[str]) -> None:
+def test_any_command_line_is_taken_or_refused(argv: list[str]) -> None:
     assert refusal(lambda: train.parse(argv)).strip()
 
 
 @MANY
 @given(cut=st.floats(0, 1), inserted=st.binary(max_size=20))
-def test_any_damage_to_the_file(tmp_path: Path, cut: float, inserted: bytes) -> None:
+def test_any_damage_to_the_file_is_taken_or_refused(tmp_path: Path, cut: float, inserted: bytes) -> None:
     """The real file with something inserted somewhere, or cut off there."""
     whole = HYPERPARAMS.read_bytes()
     place = int(cut * len(whole))
     for rest in (whole[place:], b""):
         (tmp_path / "file.yaml").write_bytes(whole[:place] + inserted + rest)
         assert refusal(lambda: train.parse([f"--config={tmp_path / 'file.yaml'}"])).strip()
-
-
-@MANY
-@given(st.text(max_size=20) | FAULTS)
-def test_any_fault(text: str) -> None:
-    said = refusal(lambda: planned(text))
-    assert said == "taken" or "RANK:UPDATE:KIND" in said or "no such kind" in said

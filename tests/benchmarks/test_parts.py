@@ -1,0 +1,26 @@
+"""The parts of a step: their costs, and the arithmetic in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dba3c.benchmarks import parts
+
+MEASURED = {
+    "microseconds": {"emulate": 400.0, "predict": 100.0, "gradient": 200.0, "apply": 1600.0, "all-reduce": 800.0}
+}
+
+
+def test_costs_per_step() -> None:
+    lockstep = parts.microseconds_per_step(MEASURED, "lockstep", n_steps=5, batch_size=80)
+    assert lockstep == {"emulate": 400, "predict": 120, "gradient": 200, "apply": 20, "all-reduce": 10}
+    assert parts.microseconds_per_step(MEASURED, "async", n_steps=5, batch_size=80)["predict"] == 100
+
+
+def test_operations_of_the_nips_network() -> None:
+    """By hand: 20·20·16·8·8·4, 9·9·32·4·4·16, 2592·128, 128·5; backward twice that, less the first layer's input."""
+    layers = [1_638_400, 663_552, 331_776, 640]
+    rates = parts.arithmetic(layers, {"predict": 100.0, "gradient": 200.0})
+    assert rates["multiply_adds_forward"] == sum(layers)
+    assert rates["predict_gflops"] == pytest.approx(2 * sum(layers) / 100e-6 / 1e9)
+    assert rates["gradient_gflops"] == pytest.approx(2 * (3 * sum(layers) - layers[0]) / 200e-6 / 1e9)

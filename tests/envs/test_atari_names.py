@@ -1,0 +1,28 @@
+"""Names of games: written in many ways, and near ones for those that do not exist."""
+
+from __future__ import annotations
+
+import pytest
+
+from dba3c.config.messages import ConfigError
+from dba3c.envs.atari_names import resolve_game
+
+
+@pytest.mark.parametrize("name", ["SpaceInvaders", "space-invaders", "space_invaders", "SPACE INVADERS"])
+def test_games_may_be_written_in_many_ways(name: str) -> None:
+    assert resolve_game(name, "env.game") == "space_invaders"
+    assert resolve_game("Breakout", "env.game") == "breakout"
+
+
+@pytest.mark.parametrize("field", ["env.game", "targets"])
+@pytest.mark.parametrize(("name", "near"), [("Brakeout", "breakout"), ("space_invader", "spaceinvaders")])
+def test_an_unknown_game_is_refused_with_near_ones(name: str, near: str, field: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{field}='{name}'.*did you mean.*{near}") as refused:
+        resolve_game(name, field)
+    assert resolve_game(near, field)  # what is proposed is accepted
+    assert "\n" not in str(refused.value)
+
+
+def test_a_name_like_no_other_is_refused_too() -> None:
+    with pytest.raises(ConfigError, match="no such game"):
+        resolve_game("???", "env.game")

@@ -1,0 +1,52 @@
+"""Faults and delays on purpose: what is planned happens, and what cannot be planned is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from dba3c.config.messages import ConfigError
+from dba3c.training.injected import KINDS, Straggler, planned
+from dba3c.training.injected import timings as make_timings
+from dba3c.types import Timings
+from tests.fakes.settings import settings
+
+FAULTS = st.builds("{}:{}:{}".format, st.integers(), st.integers(), st.sampled_from([*KINDS, "kil"]))
+
+
+def test_stragglers_on_purpose() -> None:
+    config = settings("debug.slow_rank=1,3").debug
+    assert type(make_timings(config, 0)) is Timings
+    slow = make_timings(config, 1)
+    with slow.measure("env"):
+        sum(range(200_000))
+    honest = Timings()
+    with honest.measure("env"):
+        sum(range(200_000))
+    assert slow.seconds["env"] > 1.5 * honest.seconds["env"]
+    with slow.measure("wait"):  # only computing is slowed down
+        pass
+    assert slow.seconds["wait"] < 0.001
+
+
+def test_random_delays_hit_their_share_of_steps() -> None:
+    timings = make_timings(settings("debug.delays=0.25,4").debug, 0)
+    assert isinstance(timings, Straggler)
+    factors = [timings._draw_factor("env") for _ in range(4000)]
+    assert set(factors) == {1.0, 4.0}
+    assert np.mean(np.array(factors) == 4.0) == pytest.approx(0.25, abs=0.03)
+    assert timings._draw_factor("gradient") == 1.0
+
+
+@examples(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(st.text(max_size=20) | FAULTS)
+def test_any_plan_is_taken_or_refused_with_what_to_write(text: str) -> None:
+    said = "taken"
+    try:
+        planned(text)
+    except ConfigError as error:
+        said = str(error)
+    assert said == "taken" or "RANK:UPDATE:KIND" in said or "no such kind" in said
