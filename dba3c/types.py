@@ -1,7 +1,4 @@
-"""The seams: what crosses from part to part.
-
-T = steps of a segment, B = simulators, P = parameters, M = numbers that a policy remembers. Arrays are time-major.
-"""
+"""The seams: what crosses from part to part. T = steps, B = simulators, P = parameters, M = size of the memory."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -152,39 +148,6 @@ class Clock(NamedTuple):
         return self.steps / self.total_steps
 
 
-@dataclass
-class Progress:
-    """What a run has done so far; saved with every checkpoint."""
-
-    updates: int = 0
-    steps: int = 0  # of play of all ranks
-    seconds: float = 0.0  # wall clock, over all runs
-    skipped: int = 0  # updates without effect, because a gradient was not finite
-    empty: int = 0  # updates without effect, because there was nothing to learn from
-    bad_in_a_row: int = 0  # skipped updates since the last one that was not
-    evaluation_score: float | None = None  # newest
-    evaluation_games: int = 0  # episodes that it is the mean of
-    best_score: float | None = None  # of all evaluations, probes included
-    target_reached: bool = False  # by the newest evaluation
-
-    def count(self, update: Update) -> None:
-        self.updates = update.number
-        self.steps += update.steps
-        self.skipped += update.skipped
-        self.empty += not update.skipped and not update.applied
-        self.bad_in_a_row = self.bad_in_a_row + 1 if update.skipped else 0
-
-    def evaluated(self, score: float, games: int, full: bool, target: float | None) -> None:
-        """Take note of an evaluation; only a full one can reach the target."""
-        self.evaluation_score = score
-        self.evaluation_games = games
-        self.best_score = score if self.best_score is None else max(score, self.best_score)
-        self.target_reached = full and target is not None and score >= target
-
-    def clock(self, total_steps: int) -> Clock:
-        return Clock(self.updates, self.steps, total_steps)
-
-
 class Head(NamedTuple):
     """One output of the network."""
 
@@ -192,6 +155,7 @@ class Head(NamedTuple):
     gain: float = 1.0  # of its first weights, where the torso lets the head choose
 
 
+Acted = tuple["tf.Tensor", "tf.Tensor", "tf.Tensor"]  # actions, their log-probabilities, values
 Outputs = Mapping[str, "tf.Tensor"]  # by the names of the heads, [B, size] each
 Columns = dict[str, Array]  # what the loss needs of each sample, [T, B, …] each
 Evaluate = Callable[["tf.Variable", Array], dict[str, Array]]  # weights, observations [N, …] → the network's outputs
@@ -205,10 +169,7 @@ class Algorithm(Protocol):
 
     def exploration(self, simulators: Array, clock: Clock) -> Array: ...  # [B, e]; e = 0 where only the policy explores
 
-    def act(
-        self, outputs: Outputs, noise: tf.Tensor, exploration: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]: ...  # actions, their log-probabilities, values
-
+    def act(self, outputs: Outputs, noise: tf.Tensor, exploration: tf.Tensor) -> Acted: ...
     def greedy(self, outputs: Outputs) -> tf.Tensor: ...  # actions
 
     def columns(self, batch: Batch, clock: Clock, evaluate: Evaluate) -> Columns: ...
@@ -218,12 +179,6 @@ class Algorithm(Protocol):
     def follow(self, update: Update, clock: Clock, weights: tf.Variable) -> None: ...  # after every update
     def state(self) -> dict[str, Array]: ...  # saved with the checkpoint
     def restore(self, state: dict[str, Array]) -> None: ...
-
-
-class Learner(Protocol):
-    """Turns batches into gradients."""
-
-    def gradients(self, batch: Batch) -> Iterator[Gradient]: ...
 
 
 class Actor(Iterator["Batch | None"], Protocol):

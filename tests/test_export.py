@@ -74,7 +74,7 @@ def test_evaluate_and_record_play_it(run_dir: Path, tmp_path: Path, capfd: pytes
     scores = json.loads(file.read_text(encoding="utf-8"))["scores"]
     words = ["--pretrained=space_invaders", "--games=2", "--seconds=0.5", f"--out={tmp_path / 'film.gif'}"]
     assert record.main(words) == 0
-    told = ", ".join(f"game {number + 1} with score {score:g}" for number, score in enumerate(scores))
+    told = ", ".join(f"episode {number + 1} with score {score:g}" for number, score in enumerate(scores))
     assert f"film.gif: {told}\n" in capfd.readouterr().out
     assert (tmp_path / "film.gif").read_bytes().startswith(b"GIF89a")
 

@@ -11,9 +11,11 @@ import pytest
 from dba3c import record
 from dba3c.actors import greedy
 from dba3c.config.schema import Config
+from dba3c.film import shots
 from dba3c.learning.agent import Agent
 from dba3c.training import build
 from dba3c.training.evaluation import evaluate
+from dba3c.types import Clock
 from tests.fakes.agents import UPDATES, saved, small
 from tests.fakes.loopback import Loopback
 
@@ -22,7 +24,7 @@ GAMES = 5  # in two groups
 
 def first_agent(config: Config) -> Agent:
     agent = build.agent(config)
-    agent.load(agent.weights.numpy(), UPDATES)
+    agent.load(agent.weights.numpy(), Clock(UPDATES, 0, 1))
     return agent
 
 
@@ -49,7 +51,7 @@ def test_a_stuck_game_is_filmed_until_evaluation_gives_up(monkeypatch: pytest.Mo
     monkeypatch.setattr(greedy, "STUCK_STEPS", 20)
     config = configured("deepmind", "env.game=breakout", "evaluate.games=1", "evaluate.max_frames=27000")
     agent, make_env = first_agent(config), build.evaluation_env(config, threads=1)
-    agent.load(np.zeros_like(agent.weights.numpy()), UPDATES)
+    agent.load(np.zeros_like(agent.weights.numpy()), Clock(UPDATES, 0, 1))
     (take,) = shots.play(config, agent, make_env, lambda _: None)
     assert 20 < len(take.episode.actions) < 200
     pictures = [shot.picture for shot in shots.shoot(config, agent, make_env, take, lambda: None)]
@@ -60,7 +62,7 @@ def test_a_stuck_game_is_filmed_until_evaluation_gives_up(monkeypatch: pytest.Mo
         list(shots.shoot(config, agent, make_env, other, lambda: None))
 
 
-def test_the_command_films_the_best_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_films_the_best_episode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = small(f"evaluate.games={GAMES}", "train.target_score=none", "evaluate.probe_games=0")
     run_dir, file = saved(tmp_path / "run", config), tmp_path / "best.mp4"
     scores = evaluate(config, first_agent(config), build.evaluation_env(config, 1), Loopback()).scores

@@ -16,7 +16,7 @@ SIMULATORS = np.arange(640)  # 64 ranks × 10
 
 def noise(seed: int = 0, update: int = 0, simulators: int = 64, steps: int = 256) -> Array:
     """[steps, simulators] in one call."""
-    return action_noise(seed, update, np.arange(simulators), np.arange(steps)[:, np.newaxis])
+    return action_noise(seed, update, np.arange(simulators), np.arange(steps)[:, np.newaxis])[..., 0]
 
 
 def chi_square(cells: Array, count: int) -> float:
@@ -45,7 +45,7 @@ def test_noise_uses_all_the_bits_that_float32_has() -> None:
 def test_largest_noise_is_below_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """All bits set: the conversion to float32 must not round up to 1."""
     monkeypatch.setattr(seeds, "draw", lambda *_: np.full(1, 2**64 - 1, np.uint64))
-    (largest,) = action_noise(0, 0, np.arange(1), np.arange(1))
+    ((largest,),) = action_noise(0, 0, np.arange(1), np.arange(1))
     assert largest == np.float32(1 - 2**-24)
     assert largest < 1
 
@@ -58,8 +58,16 @@ def test_noise_is_uniform_along_every_axis(along: str) -> None:
         "steps": lambda: action_noise(0, 0, np.zeros(1, int), numbers),
         "updates": lambda: np.concatenate([action_noise(0, int(u), np.arange(1), 0) for u in numbers]),
         "seeds": lambda: np.concatenate([action_noise(int(s), 0, np.arange(1), 0) for s in numbers]),
-    }[along]()
+    }[along]()[:, 0]
     assert chi_square((values * 100).astype(int), 100) < 148.2  # 99 degrees of freedom: exceeded once in a thousand
+
+
+def test_several_numbers_per_action_are_different_and_the_first_is_always_the_same() -> None:
+    one, three = (action_noise(3, 5, np.arange(500), 7, count) for count in (1, 3))
+    assert (one.shape, three.shape) == ((500, 1), (500, 3))
+    np.testing.assert_array_equal(one[:, 0], three[:, 0])
+    assert len(np.unique(three)) == three.size
+    assert np.abs(np.corrcoef(three.T) - np.eye(3)).max() < 0.15
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -121,7 +129,7 @@ def test_keys_do_not_depend_on_the_type_of_integer() -> None:
 def test_steps_broadcast_against_simulators() -> None:
     together = noise(simulators=5, steps=4)
     for step in range(4):
-        np.testing.assert_array_equal(together[step], action_noise(0, 0, np.arange(5), step))
+        np.testing.assert_array_equal(together[step], action_noise(0, 0, np.arange(5), step)[:, 0])
 
 
 def test_game_seeds_are_what_ale_takes() -> None:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dba3c.types import Array, Batch, Gradient, Progress, Timings
+from dba3c.run_files.progress import Progress
+from dba3c.types import Array, Batch, Gradient, Timings
 
 STEPS = 5  # of a segment; a rank notices between two of them that an update passed it by
 WARM_UP_UPDATES = 3

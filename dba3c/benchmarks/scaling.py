@@ -14,7 +14,8 @@ from dba3c.benchmarks import launching
 from dba3c.config import loading
 from dba3c.config.schema import Config
 from dba3c.job.world import World
-from dba3c.types import PARTS, Progress, Timings, Transport
+from dba3c.run_files.progress import Progress
+from dba3c.types import PARTS, Timings, Transport
 
 if TYPE_CHECKING:  # needs TensorFlow
     from dba3c.learning.agent import Agent

@@ -10,7 +10,7 @@ from dba3c.config.schema import Algorithm
 from dba3c.learning.exploration import EntropyBonus, no_exploration
 from dba3c.learning.returns import n_step_returns
 from dba3c.networks.distributions import Softmax
-from dba3c.types import Array, Batch, Clock, Columns, Evaluate, Head, Outputs, Spaces, Update
+from dba3c.types import Acted, Array, Batch, Clock, Columns, Evaluate, Head, Outputs, Spaces, Update
 
 
 class A3C:
@@ -25,9 +25,7 @@ class A3C:
     def exploration(self, simulators: Array, _clock: Clock) -> Array:
         return no_exploration(simulators)
 
-    def act(
-        self, outputs: Outputs, noise: tf.Tensor, _exploration: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def act(self, outputs: Outputs, noise: tf.Tensor, _exploration: tf.Tensor) -> Acted:
         return *Softmax.of(outputs).sample(noise), values_of(outputs)
 
     def greedy(self, outputs: Outputs) -> tf.Tensor:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from dba3c.learning.clipping import Clip
 from dba3c.networks import Network
 from dba3c.networks.compiled import compiled
-from dba3c.types import Algorithm, Array, Batch, Clock, Columns, Gradient, Prediction, Spaces, Update
+from dba3c.types import Acted, Algorithm, Array, Batch, Clock, Columns, Gradient, Prediction, Spaces, Update
 
 
 class Agent:
@@ -75,9 +75,7 @@ class Agent:
         """What the network says with other weights, such as those of a target network."""
         return {name: tensor.numpy() for name, tensor in self._outputs(weights.read_value(), observations).items()}
 
-    def _act_graph(
-        self, observations: tf.Tensor, noise: tf.Tensor, exploration: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _act_graph(self, observations: tf.Tensor, noise: tf.Tensor, exploration: tf.Tensor) -> Acted:
         return self.algorithm.act(self._forward(self.weights.read_value(), observations), noise, exploration)
 
     def _greedy_graph(self, observations: tf.Tensor) -> tf.Tensor:

@@ -13,7 +13,7 @@ from dba3c.learning.exploration import EntropyBonus, no_exploration
 from dba3c.learning.returns import generalised_advantages
 from dba3c.networks.distributions import Softmax
 from dba3c.seeds import time_order
-from dba3c.types import Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
+from dba3c.types import Acted, Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
 
 SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
 
@@ -35,9 +35,7 @@ class PPO:
     def exploration(self, simulators: Array, _clock: Clock) -> Array:
         return no_exploration(simulators)
 
-    def act(
-        self, outputs: Outputs, noise: tf.Tensor, _exploration: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def act(self, outputs: Outputs, noise: tf.Tensor, _exploration: tf.Tensor) -> Acted:
         return *Softmax.of(outputs).sample(noise), values_of(outputs)
 
     def greedy(self, outputs: Outputs) -> tf.Tensor:

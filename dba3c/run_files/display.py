@@ -16,7 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dba3c.config.schema import Config
-from dba3c.types import PARTS, Progress
+from dba3c.run_files.progress import Progress
+from dba3c.types import PARTS
 
 MOST_COLUMNS = 100  # width of the panel on a wide terminal; wider ones are harder to read
 

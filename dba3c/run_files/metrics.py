@@ -18,8 +18,9 @@ import tensorflow as tf
 from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
 from dba3c.run_files.display import Display
+from dba3c.run_files.progress import Progress
 from dba3c.run_files.window import OnlineScore, Window
-from dba3c.types import PARTS, Json, Progress, Update
+from dba3c.types import PARTS, Json, Update
 
 LATE_TOO_OFTEN = 0.5  # share of updates
 REFRESH_SECONDS = 1.0  # of the live display

@@ -16,22 +16,10 @@ from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.run_files.checkpoint import Checkpoint
+from dba3c.run_files.progress import Progress
 from dba3c.seeds import REBUILT, game_seeds
 from dba3c.training.injected import Faults, FaultyEnv
-from dba3c.types import (
-    Actor,
-    Algorithm,
-    Array,
-    Clock,
-    Optimizer,
-    Progress,
-    Say,
-    Spaces,
-    Strategy,
-    Timings,
-    Transport,
-    VectorEnv,
-)
+from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Timings, Transport, VectorEnv
 
 
 def agent(config: Config) -> Agent:

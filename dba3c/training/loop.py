@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
-from dba3c.types import Actor, Batch, Episode, Gradient, Learner, Progress, Stop, Strategy, Timings, Update
+from dba3c.run_files.progress import Progress
+from dba3c.types import Actor, Batch, Episode, Gradient, Stop, Strategy, Timings, Update
+
+
+class Learner(Protocol):
+    """Turns batches into gradients."""
+
+    def gradients(self, batch: Batch) -> Iterator[Gradient]: ...
 
 
 def updates(

@@ -10,8 +10,9 @@ from dba3c.config.schema import Config
 from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_STOPPED
 from dba3c.learning.agent import Agent
 from dba3c.run_files.logs import read_summary
+from dba3c.run_files.progress import Progress
 from dba3c.training.ranks import Ranks
-from dba3c.types import Json, Progress
+from dba3c.types import Json
 
 
 def last_line(code: int, config: Config, progress: Progress, run_dir: Path, who: dict[str, str]) -> str:

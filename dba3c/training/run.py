@@ -12,12 +12,14 @@ from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPE
 from dba3c.job.signals import StopSignal
 from dba3c.job.world import World
 from dba3c.run_files.directory import prepare_directory
+from dba3c.run_files.progress import Progress
 from dba3c.training import build, injected, loop, outcome
 from dba3c.training.between_updates import CheckWeights, Consumer, Evaluate, Log, Save
 from dba3c.training.injected import Faults, FaultyLearner
+from dba3c.training.loop import Learner
 from dba3c.training.ranks import Ranks
 from dba3c.training.state import State
-from dba3c.types import Learner, Progress, Strategy, Transport, Update
+from dba3c.types import Strategy, Transport, Update
 
 
 class Run:

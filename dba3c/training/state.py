@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 from dba3c.config import consistency
@@ -15,7 +15,7 @@ from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
-from dba3c.types import Json, Progress
+from dba3c.run_files.progress import Progress, read_progress
 
 PATIENCE = 5.0  # seconds that an emergency save waits for a whole update
 
@@ -49,7 +49,7 @@ class State:
         return Checkpoint(weights, self._optimizer.state(), progress, self._config, algorithm)
 
     def restore(self, saved: Checkpoint) -> None:
-        self.progress = progress_of(saved.progress)
+        self.progress = read_progress(saved.progress)
         self._agent.load(saved.weights, self.progress.clock(self._config.train.total_steps))
         self._agent.algorithm.restore(saved.algorithm)
         self._optimizer.restore(saved.optimizer)
@@ -103,9 +103,3 @@ class State:
         with self._saving:
             self._before_saving(state.progress["updates"])
             yield
-
-
-def progress_of(saved: Json) -> Progress:
-    """Read a saved progress; fields that this version no longer has are dropped."""
-    known = {field.name for field in fields(Progress)}
-    return Progress(**{name: value for name, value in saved.items() if name in known})

@@ -45,13 +45,13 @@ class Scene:
     """A watchdog per rank, and what they said."""
 
     def __init__(self, limit: float = LIMIT) -> None:
-        self.wires, self.lost, self.said, self._limit = Wires(), list[tuple[int, str]](), list[str](), limit
+        self.wires, self.failures, self.said, self._limit = Wires(), list[tuple[int, str]](), list[str](), limit
         self.notes = [Notes(self.wires, rank) for rank in range(len(HOSTS))]
         self.dogs = [self._dog(rank) for rank in range(len(HOSTS))]
 
     def _dog(self, rank: int) -> Watchdog:
         return Watchdog(
-            self.notes[rank], HOSTS, self._limit, lambda text: self.lost.append((rank, text)), self.said.append
+            self.notes[rank], HOSTS, self._limit, lambda text: self.failures.append((rank, text)), self.said.append
         )
 
     def update(self, number: int, but: int | None = None) -> None:
@@ -80,16 +80,16 @@ def scene() -> Iterator[Scene]:
 
 def test_quiet_work_is_left_alone(scene: Scene) -> None:
     scene.work(3 * LIMIT)
-    assert (scene.lost, scene.said) == ([], [])
+    assert (scene.failures, scene.said) == ([], [])
 
 
 def test_a_silent_rank_is_named_by_rank_0(scene: Scene) -> None:
     scene.work(0.2)
     scene.wires.silent = {2}
     start = time.monotonic()
-    waiting.until(lambda: bool(scene.lost), 5)
+    waiting.until(lambda: bool(scene.failures), 5)
     assert LIMIT * 0.9 < time.monotonic() - start < 3 * LIMIT
-    rank, text = scene.lost[0]
+    rank, text = scene.failures[0]
     assert rank == 0
     assert text.startswith("rank 2 on c is dead, stopped or cut off")
 
@@ -99,17 +99,17 @@ def test_a_silent_rank_0_is_named_by_rank_1_first() -> None:
     scene.work(0.2)
     scene.wires.silent = {0}
     scene.dogs[0].close()  # it would find that nobody works any more
-    waiting.until(lambda: len(scene.lost) == 2, 20)
-    assert [rank for rank, _ in scene.lost] == [1, 2]
-    assert all(text.startswith("rank 0 on a is dead") for _, text in scene.lost)
+    waiting.until(lambda: len(scene.failures) == 2, 20)
+    assert [rank for rank, _ in scene.failures] == [1, 2]
+    assert all(text.startswith("rank 0 on a is dead") for _, text in scene.failures)
 
 
 def test_a_rank_that_keeps_all_waiting_is_named(scene: Scene) -> None:
     scene.work(0.2)
     scene.update(99, but=1)
-    waiting.until(lambda: bool(scene.lost), 5)
-    assert len(scene.lost) == 1
-    assert "rank 1 on b does not get on with update" in scene.lost[0][1]
+    waiting.until(lambda: bool(scene.failures), 5)
+    assert len(scene.failures) == 1
+    assert "rank 1 on b is stuck in update" in scene.failures[0][1]
 
 
 def test_an_update_may_take_ten_times_the_usual(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_an_update_may_take_ten_times_the_usual(scene: Scene, monkeypatch: pytes
     scene.work(0.2)
     scene.update(99, but=1)
     time.sleep(3 * LIMIT)
-    assert scene.lost == []
+    assert scene.failures == []
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -126,9 +126,9 @@ def test_an_evaluation_may_take_as_long_as_it_likes(scene: Scene, rank: int) -> 
     with scene.dogs[rank].busy():
         scene.update(99, but=rank)
         time.sleep(3 * LIMIT)
-    assert scene.lost == []
-    waiting.until(lambda: bool(scene.lost), 5)  # but not what comes after it
-    assert f"rank {rank} on {HOSTS[rank]} does not get on" in scene.lost[0][1]
+    assert scene.failures == []
+    waiting.until(lambda: bool(scene.failures), 5)  # but not what comes after it
+    assert f"rank {rank} on {HOSTS[rank]} is stuck in update" in scene.failures[0][1]
 
 
 def test_a_rank_that_was_away_blames_nobody_for_that_time(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_rank_that_was_away_blames_nobody_for_that_time(scene: Scene, monkeypa
     scene.wires.silent = {0}
     scene.notes[2].pause = 2 * LIMIT
     start = time.monotonic()
-    waiting.until(lambda: 2 in [rank for rank, _ in scene.lost], 5)
+    waiting.until(lambda: 2 in [rank for rank, _ in scene.failures], 5)
     assert time.monotonic() - start > 2 * LIMIT + 0.9 * LIMIT
 
 
@@ -150,4 +150,4 @@ def test_a_pause_is_told_when_it_is_over(scene: Scene, monkeypatch: pytest.Monke
     scene.wires.silent = set()
     waiting.until(lambda: bool(scene.said), 5)
     assert scene.said[0].startswith("rank 1 on b was silent for 0.")
-    assert scene.lost == []
+    assert scene.failures == []

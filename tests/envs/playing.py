@@ -23,7 +23,7 @@ def random_play(env: VectorEnv, seeds: list[int], steps: int, actions_from: int 
     nothing = np.zeros(env.n_sim)
     yield nothing, Step(env.reset(np.array(seeds, np.int32)), nothing, nothing > 0, nothing > 0)
     for _ in range(steps):
-        actions = draw.integers(env.n_actions, size=env.n_sim).astype(np.int32)
+        actions = draw.integers(env.action_space.n, size=env.n_sim).astype(np.int32)
         yield actions, env.step(actions)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from dba3c.config.schema import Config
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
+from dba3c.run_files.progress import Progress
 from dba3c.training import build
-from dba3c.types import Progress
 from tests.fakes.settings import settings
 
 UPDATES = 7

@@ -25,7 +25,7 @@ PLACES = 200
 
 def state(updates: int) -> Checkpoint:
     weights = np.random.default_rng(updates).normal(size=20_000).astype(np.float32)
-    return Checkpoint(weights, {"m": weights, "steps": np.array(updates)}, {"updates": updates}, settings())
+    return Checkpoint(weights, {"m": weights, "steps": np.array(updates)}, {"updates": updates}, settings(), {})
 
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])

@@ -11,7 +11,8 @@ import pytest
 
 from dba3c.comm.allreduce import Surroundings
 from dba3c.config import names
-from dba3c.types import Array, Clock, Gradient, Progress, Strategy, Timings, Transport, Update
+from dba3c.run_files.progress import Progress
+from dba3c.types import Array, Clock, Gradient, Strategy, Timings, Transport, Update
 from tests.fakes.settings import settings
 
 PARAMETERS = 200

@@ -14,7 +14,7 @@ import pytest
 
 from dba3c.config.loading import parse
 from dba3c.config.messages import ConfigError
-from dba3c.run_files.checkpoint import Checkpoint, load, load_newest, newest_first, save
+from dba3c.run_files.checkpoint import Checkpoint, encode, load, load_newest, newest_first, save
 from tests.fakes.settings import settings
 
 
@@ -24,15 +24,17 @@ def state(updates: int = 7, *overrides: str) -> Checkpoint:
     weights[:3] = np.nextafter(np.float32(1), np.float32(2)), -0.0, 1e-42  # what a detour over text would round
     slots = {"m": draw.normal(size=100).astype(np.float32), "steps": np.array(updates)}
     progress = {"updates": updates, "seconds": 0.1 + 0.2, "best_score": None, "target_reached": True}
-    return Checkpoint(weights, slots, progress, settings(*overrides))
+    algorithm = {"target": draw.normal(size=100).astype(np.float32), "scale": np.array(0.1 + 0.2)}
+    return Checkpoint(weights, slots, progress, settings(*overrides), algorithm)
 
 
 def assert_equal(one: Checkpoint, other: Checkpoint) -> None:
     assert one.weights.dtype == other.weights.dtype
     assert one.weights.tobytes() == other.weights.tobytes()
-    assert one.optimizer.keys() == other.optimizer.keys()
-    for name, slot in one.optimizer.items():
-        np.testing.assert_array_equal(slot, other.optimizer[name], strict=True)
+    for mine, theirs in ((one.optimizer, other.optimizer), (one.algorithm, other.algorithm)):
+        assert mine.keys() == theirs.keys()
+        for name, array in mine.items():
+            np.testing.assert_array_equal(array, theirs[name], strict=True)
     assert (one.progress, one.config) == (other.progress, other.config)
 
 
@@ -62,6 +64,15 @@ def test_round_trip_is_exact(tmp_path: Path) -> None:
     assert loaded is not None
     assert_equal(loaded, saved)
     assert not warnings
+
+
+def test_a_checkpoint_of_version_0_1_keeps_its_advantage_scale(tmp_path: Path) -> None:
+    """It stood in the progress there, whatever the algorithm."""
+    saved = state()
+    old = saved._replace(progress=saved.progress | {"advantage_scale": 0.125}, algorithm={})
+    loaded = load(put(tmp_path, encode(old)))
+    assert loaded.progress == saved.progress
+    assert loaded.algorithm == {"advantage_scale": 0.125}
 
 
 def test_no_checkpoint_yet(tmp_path: Path) -> None:

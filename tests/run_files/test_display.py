@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from dba3c.run_files.display import Display, duration
+from dba3c.run_files.progress import Progress
 from dba3c.run_files.window import Window
-from dba3c.types import Progress
 from tests.fakes.settings import settings
 from tests.fakes.updates import update
 
@@ -30,7 +30,7 @@ def shown(display: Display, as_panel: bool) -> str:
 
 @pytest.mark.parametrize("as_panel", [True, False])
 def test_display_tells_what_one_wants_to_know(as_panel: bool) -> None:
-    text = shown(Display(settings("train.total_steps=100000000"), ["left", "right"], terminal=None), as_panel)
+    text = shown(Display(settings("train.total_steps=100000000"), ["left", "right"], 4, terminal=None), as_panel)
     for fact in ("1,000 steps/s", "4,000 frames/s", "online 12.3", "evaluation 21.0", "20.0%", "22:13:20", "1:01:01"):
         assert fact in text
     assert "slowest rank 1 (right)" in text

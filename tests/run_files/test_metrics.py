@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from dba3c.run_files.metrics import COLUMNS, RunMetrics, open_csv
-from dba3c.types import Progress
+from dba3c.run_files.progress import Progress
 from tests.fakes.settings import settings
 from tests.fakes.updates import update
 
@@ -22,9 +22,9 @@ def test_csv_forgets_what_came_after_the_checkpoint(tmp_path: Path) -> None:
 
 def test_a_run_writes_rows_events_and_summary(tmp_path: Path) -> None:
     progress = Progress(updates=3, steps=120, seconds=1.5)
-    metrics = RunMetrics(tmp_path, settings("train.log_every_seconds=1e-9"), progress, ["a", "b"], terminal=None)
+    metrics = RunMetrics(tmp_path, settings("train.log_every_seconds=1e-9"), progress, ["a", "b"], 4, terminal=None)
     metrics.update(update(3, episodes=2.0, score=9.0, episode_steps=60.0, entropy=40.0), progress)
-    progress.evaluated(7.0, full=True, target=None)
+    progress.evaluated(7.0, 50, full=True, target=None)
     metrics.evaluated(5, progress)
     metrics.close({"steps": 120})
     rows = list(csv.DictReader((tmp_path / "metrics.csv").open()))

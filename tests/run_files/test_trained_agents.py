@@ -33,7 +33,9 @@ def shipped(game: str) -> Checkpoint:
 def test_a_game_without_an_agent_is_refused_with_those_that_have_one(agents: Path, config: Config) -> None:
     with pytest.raises(ConfigError, match=r"no agent of this game comes with dba3c; known: none$"):
         shipped("pong")
-    trained_agents.save(agents / "space_invaders.npz", Checkpoint(np.ones(3, np.float32), {}, {"updates": 1}, config))
+    trained_agents.save(
+        agents / "space_invaders.npz", Checkpoint(np.ones(3, np.float32), {}, {"updates": 1}, config, {})
+    )
     with pytest.raises(ConfigError, match=r"--pretrained=pong: no agent .*; known: space_invaders$"):
         shipped("pong")
     with pytest.raises(ConfigError, match="did you mean pong"):
@@ -48,7 +50,7 @@ def test_a_damaged_agent_is_told(agents: Path) -> None:
 
 
 def test_weights_that_do_not_fit_are_refused(tmp_path: Path, config: Config) -> None:
-    huge = Checkpoint(np.array([1.0, 1e6], np.float32), {}, {"updates": 1}, config)
+    huge = Checkpoint(np.array([1.0, 1e6], np.float32), {}, {"updates": 1}, config, {})
     with pytest.raises(ConfigError, match="65504"):
         trained_agents.save(tmp_path / "huge.npz", huge)
     assert not (tmp_path / "huge.npz").exists()

@@ -13,10 +13,11 @@ import pytest
 from dba3c import envs
 from dba3c.actors import greedy
 from dba3c.config.schema import Config
+from dba3c.run_files.progress import Progress
 from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.training import build
 from dba3c.training.evaluation import Evaluation, evaluate
-from dba3c.types import Array, Policy, Progress, Step, VectorEnv
+from dba3c.types import Array, Policy, Step, VectorEnv
 from tests.fakes.batches import spaces
 from tests.fakes.loopback import Loopback
 from tests.fakes.scripted_env import ScriptedPolicy

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from dba3c.run_files import checkpoint
+from dba3c.run_files.progress import Progress, read_progress
 from dba3c.training import build
-from dba3c.training.state import State, progress_of
-from dba3c.types import Clock, Progress
+from dba3c.training.state import State
+from dba3c.types import Clock
 from tests.fakes.agents import small
 
 
@@ -89,4 +90,4 @@ def test_weights_optimizer_progress_and_algorithm_are_restored(tmp_path: Path) -
 
 
 def test_a_progress_of_another_version_is_read() -> None:
-    assert progress_of({"updates": 7, "steps": 70, "mood": "good"}) == Progress(updates=7, steps=70)
+    assert read_progress({"updates": 7, "steps": 70, "mood": "good"}) == Progress(updates=7, steps=70)
