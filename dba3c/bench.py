@@ -187,3 +187,7 @@ def run_predict(options: Namespace) -> dict[str, Any]:
     if options.plot:
         plots.prediction(result, options.plot)
     return result
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
