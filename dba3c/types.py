@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Json = dict[str, Any]  # what json.loads gives
 SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
 
 
