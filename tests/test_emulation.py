@@ -57,14 +57,14 @@ def test_more_backups_are_faster() -> None:
 def test_a_short_real_measurement(tmp_path: Path) -> None:
     result = jobs.run(8, "-m", "tests.short_stragglers", "0.5", str(tmp_path / "rows.json"))
     assert result.code == 0, result.output
-    summary = stragglers.result(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8")))
+    summary = stragglers.compared(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))["rows"])
     equal, slow, helped = summary["rows"][:3]
     assert slow["of_equal_ranks"] < 0.6  # a third, and the machine may be busy
     assert helped["of_equal_ranks"] > slow["of_equal_ranks"]
     assert summary["pace_kept"] == helped["of_equal_ranks"]
     assert helped["late_share_by_rank"][3] > 0.5
     assert equal["predicted"] == pytest.approx(equal["updates_per_second"])
-    assert summary["rows"][3]["longest_update"] > 0.5  # nobody stands in for the rank that pauses
+    assert summary["rows"][3]["longest_update"] > 0.5  # without a backup all wait for the rank that pauses
 
 
 def test_stragglers_on_purpose() -> None:
@@ -73,10 +73,10 @@ def test_stragglers_on_purpose() -> None:
     slow = make_timings(config, 1)
     with slow.measure("env"):
         sum(range(200_000))
-    honest = Timings()
-    with honest.measure("env"):
+    usual = Timings()
+    with usual.measure("env"):
         sum(range(200_000))
-    assert slow.seconds["env"] > 1.5 * honest.seconds["env"]
+    assert slow.seconds["env"] > 1.5 * usual.seconds["env"]
     with slow.measure("wait"):  # only computing is slowed down
         pass
     assert slow.seconds["wait"] < 0.001
