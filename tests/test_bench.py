@@ -1,15 +1,12 @@
-"""bench: what it refuses, and how it compares."""
+"""The command line of the benchmarks."""
 
 from __future__ import annotations
 
 import pytest
 
-from dba3c.bench import main, peer_rows
-
-
-def test_ratio_is_of_medians() -> None:
-    rows = peer_rows({"dba3c": [90.0, 300.0, 100.0], "other": [50.0, 40.0, 60.0]})
-    assert [row["ratio"] for row in rows] == [1.0, 2.0]
+from dba3c import tune
+from dba3c.bench import main, parse
+from dba3c.config import loading
 
 
 @pytest.mark.parametrize(
@@ -20,9 +17,11 @@ def test_ratio_is_of_medians() -> None:
         (["scaling", "--comm.transport=horovod"], "compares the transports"),
         (["predict", "--comm.n_backup=1"], "comm.strategy=backup"),
         (["pipeline", "--actor.n_steps=20"], "not understood"),
+        (["pipeline", "--preset=ppo"], "algorithm.name=a3c"),
+        (["predict", "--preset=papper"], "paper"),
     ],
 )
-def test_bad_input_is_told_before_any_rank_starts(
+def test_bad_input_is_refused_before_any_rank_starts(
     words: list[str], remedy: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -31,9 +30,13 @@ def test_bad_input_is_told_before_any_rank_starts(
     assert output.count("dba3c bench:") == len(output.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "words", [["speed"], ["predict", "--nodes=0"], ["predict", "--nodes=many"], ["predict", "--network=2g"]]
-)
-def test_wrong_words_are_refused_and_repeated(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words) == 2
-    assert words[-1].rpartition("=")[2] in capsys.readouterr().err
+@pytest.mark.parametrize("command", ["pipeline", "scaling", "predict"])
+def test_every_preset_that_makes_one_update_from_a_segment_can_be_measured(command: str) -> None:
+    for preset in set(loading.preset_names()) - {"ppo"}:
+        assert parse([command, f"--preset={preset}"]).preset == preset
+
+
+def test_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["speed"]) == 2
+    assert "speed" in capsys.readouterr().err
+    assert tune.main(["--seconds=x"]) == 2

@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "benchmarks": {"training", "envs", "networks", "learning", "actors", "comm", "job", "run_files"},
 }
 LIBRARIES = {  # heavy or system libraries and the only rooms that may import them
-    "mpi4py": {"comm", "job", "types"},  # types: the type of a communicator
+    "mpi4py": {"comm", "job", "types", "benchmarks"},  # types, benchmarks: the type of a communicator
     "horovod": {"comm"},
     "ale_py": {"envs", "film"},
     "gymnasium": {"envs", "film", "types"},  # types: its spaces

@@ -1,1 +1,87 @@
-"""Measurements of speed: one file each."""
+"""Measurements of speed, one file each; here the options that several of them share."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import TYPE_CHECKING, Protocol
+
+from dba3c.types import Json
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+from argparse import Namespace
+from pathlib import Path
+
+from dba3c.config import loading
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
+from dba3c.envs.atari_names import resolve_game
+from dba3c.job.command_line import split_overrides
+
+
+class Measurement(Protocol):
+    """What the module of a measurement offers besides `measure` and, where there is a picture, `plot`."""
+
+    HELP: str
+
+    def options(self, parser: ArgumentParser) -> None: ...
+    def table(self, result: Json) -> RenderableType: ...
+
+
+PRESET = "paac"  # the most steps/s: the rest of the system shows best next to little arithmetic
+KEYS_TOO = "; keys of the configuration may follow: --actor.n_steps=20"
+
+
+def add_game(parser: ArgumentParser) -> None:
+    parser.add_argument("--game", default="breakout", help="default: breakout")
+
+
+def add_seconds(parser: ArgumentParser, default: float) -> None:
+    parser.add_argument("--seconds", type=float, default=default, help=f"per measurement (default: {default:g})")
+
+
+def add_repeats(parser: ArgumentParser) -> None:
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each, in turn (default: 3)")
+
+
+def add_preset(parser: ArgumentParser) -> None:
+    names = ", ".join(loading.preset_names())
+    parser.add_argument("--preset", default=PRESET, help=f"one of {names} (default: {PRESET})")
+
+
+def add_plot(parser: ArgumentParser) -> None:
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a picture (png) there")
+
+
+def counts(text: str) -> list[int]:
+    """Read numbers of at least 1, with commas between them."""
+    numbers = [int(word) for word in text.split(",")]
+    if min(numbers) < 1:
+        raise ValueError
+    return numbers
+
+
+def complete(options: Namespace, rest: list[str]) -> Namespace:
+    """Resolve the game, and take the rest of the command line for keys of the configuration where that makes sense."""
+    if rest and not options.takes_keys:
+        raise ConfigError(f"{rest[0]}: not understood; see --help")
+    options.overrides = split_overrides(rest)
+    if "game" in options:
+        options.game = resolve_game(options.game, "--game")
+    if "preset" in options:
+        refuse_unmeasurable(loading.load(options.preset, options.overrides))
+    return options
+
+
+def refuse_unmeasurable(config: Config) -> None:
+    """Refuse what would have no effect, or whose figures would be wrong."""
+    if config.comm.transport != "mpi":
+        raise ConfigError(
+            f"comm.transport={config.comm.transport}: is not used here, as only mpi can divide the ranks;"
+            " bench scaling compares the transports at its end"
+        )
+    if config.algorithm.name == "ppo":
+        raise ConfigError(
+            "algorithm.name=ppo: makes several updates from each segment, and the benchmarks measure one update from"
+            " each; choose a preset with algorithm.name=a3c"
+        )

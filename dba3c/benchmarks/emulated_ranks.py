@@ -8,53 +8,63 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dba3c.benchmarks.training_ranks import Deadline
+from dba3c.config import loading, names
 from dba3c.run_files.progress import Progress
-from dba3c.types import Array, Batch, Gradient, Timings
+from dba3c.types import Array, Batch, Clock, Gradient, Strategy, Timings, Update
 
-STEPS = 5  # of a segment; a rank notices between two of them that an update passed it by
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+STEPS = 5  # of a segment; a rank notices between two of them that an update went ahead without it
 WARM_UP_UPDATES = 3
-Steps = Callable[[np.random.Generator], Array]  # → durations [ranks, STEPS] of the ranks' next segments
+Steps = Callable[[np.random.Generator], Array]  # → seconds [ranks, STEPS] of the ranks' next segments
+
+
+NONE = np.zeros((0, 0))
+EMPTY = Batch(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, steps=0, episodes=[])  # nothing was really played
 
 
 class Pattern(NamedTuple):
     """How long ranks compute."""
 
-    seconds: float  # of one gradient on an honest rank
+    seconds: float  # of one gradient on an ordinary rank
     slow_rank: int = -1
     factor: float = 1.0  # the slow rank's
     delayed: float = 0.0  # share of steps that are delayed, on any rank
     delay: float = 1.0  # their factor
-    pause: float = 0.0  # seconds that the slow rank once sleeps
+    pause: float = 0.0  # seconds that the slow rank sleeps once
 
     def segments(self, ranks: int) -> Steps:
-        """Draws a segment of every rank."""
+        """Return a function that draws a segment of every rank."""
         return lambda random: np.stack([self.steps(rank, random, STEPS) for rank in range(ranks)])
 
     def steps(self, rank: int, random: np.random.Generator, count: int) -> Array:
-        """Durations of `count` steps of a rank."""
+        """Draw the seconds of `count` steps of a rank."""
         base = self.seconds / STEPS * (self.factor if rank == self.slow_rank else 1.0)
         return base * np.where(random.random(count) < self.delayed, self.delay, 1.0)
 
 
 class Sleeper:
-    """Player and agent in one: sleeps instead of playing, and always has the same gradient."""
+    """Actor and agent in one: sleeps instead of playing, and always has the same gradient."""
 
     def __init__(self, pattern: Pattern, rank: int, parameters: int) -> None:
-        self._pattern, self._rank = pattern, rank
+        self.version = 0
+        self._pattern = pattern
+        self._rank = rank
         self._random = np.random.default_rng((rank, 1))
         self._mean = np.ones(parameters, np.float32)
         self._started = time.monotonic()
         self._pause = pattern.pause if rank == pattern.slow_rank else 0.0
-        self.version = 0
 
     def __iter__(self) -> Iterator[Batch | None]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Batch | None:
         version = self.version
         for seconds in self._pattern.steps(self._rank, self._random, STEPS):
             if self.version != version:
@@ -63,9 +73,12 @@ class Sleeper:
         if self._pause and time.monotonic() - self._started > 2.0:
             time.sleep(self._pause)
             self._pause = 0.0
-        return self
+        return EMPTY
 
-    def gradients(self, _batch: Any, _advantage_scale: float, _progress: float) -> Iterator[Gradient]:
+    def restart(self, update: int) -> None: ...
+    def close(self) -> None: ...
+
+    def gradients(self, _batch: Batch) -> Iterator[Gradient]:
         yield Gradient(self._mean, 1, 1, self.version, {}, {"max_lag": 0.0})
 
 
@@ -75,7 +88,7 @@ class Weights:
     def __init__(self, parameters: int) -> None:
         self._values = np.zeros(parameters, np.float32)
 
-    def apply(self, gradient: Array, _progress: float) -> None:
+    def apply(self, gradient: Array, _clock: Clock) -> None:
         self._values -= gradient
 
     def state(self) -> dict[str, Array]:
@@ -84,53 +97,70 @@ class Weights:
     def restore(self, state: dict[str, Array]) -> None: ...
 
 
-class Pace(NamedTuple):
+class Observed(NamedTuple):
+    """What ranks did after the warm-up."""
+
     updates_per_second: float
     late_share: list[float]  # of updates, by rank
     longest_update: float  # seconds
 
 
-def measure(comm: Any, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Pace:
-    """The pace of real ranks with emulated computing."""
-    from dba3c.benchmarks.scaling import Deadline
-    from dba3c.comm import STRATEGIES
-    from dba3c.comm.allreduce import Parts
-    from dba3c.comm.mpi import MpiTransport
-    from dba3c.config import loading
-    from dba3c.training.loop import train
+class Watch:
+    """Notes when updates end and which ranks were late, from the end of the warm-up, which starts the clock."""
 
-    strategy = "backup" if n_backup else "allreduce"
-    settings = loading.load("paac", [f"comm.strategy={strategy}", f"comm.n_backup={n_backup}"]).comm
-    sleeper, deadline = Sleeper(pattern, comm.rank, parameters), Deadline(seconds)
-    timings, progress = Timings(), Progress()
+    def __init__(self, ranks: int, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._ends: list[float] = []
+        self._late = np.zeros(ranks)
 
-    def applied(number: int) -> None:
-        sleeper.version = number
-
-    parts = Parts(MpiTransport(comm), Weights(parameters), timings, progress, 2**62, applied)
-    communicator = STRATEGIES[settings.strategy](settings, parts)
-    ends, late = [], np.zeros(comm.size)
-    for update in train(sleeper, sleeper, communicator, progress, 2**62, deadline, timings):  # type: ignore[arg-type]
+    def add(self, update: Update) -> None:
         if update.number == WARM_UP_UPDATES:
-            deadline.start()
+            self._deadline.start()
         if update.number >= WARM_UP_UPDATES:
-            ends.append(time.perf_counter())
-            late += update.by_rank.get("late", 0.0)
-    communicator.close()
-    gaps = np.diff(ends)
-    return Pace(len(gaps) / (ends[-1] - ends[0]), (late / len(ends)).tolist(), float(gaps.max()))
+            self._ends.append(time.perf_counter())
+            self._late += update.by_rank.get("late", 0.0)
+
+    def observed(self) -> Observed:
+        gaps = np.diff(self._ends)
+        late_share = (self._late / len(self._ends)).tolist()
+        return Observed(len(gaps) / float(gaps.sum()), late_share, float(gaps.max()))
 
 
-def simulate(ranks: int, n_backup: int, steps: Steps, message: float, updates: int = 2000) -> float:
-    """Updates/s of `ranks` whose messages take `message` seconds, event by event; `steps` draws their next segments."""
+def observe(comm: MPI.Intracomm, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Observed:
+    """Let real ranks emulate computing for some seconds."""
+    from dba3c.comm.allreduce import Surroundings
+    from dba3c.comm.mpi import MpiTransport
+    from dba3c.training.loop import updates
+
+    name = "backup" if n_backup else "allreduce"
+    settings = loading.load(overrides=[f"comm.strategy={name}", f"comm.n_backup={n_backup}"]).comm
+    sleeper = Sleeper(pattern, comm.rank, parameters)
+    deadline = Deadline(seconds)
+    watch = Watch(comm.size, deadline)
+    timings = Timings()
+    progress = Progress()
+
+    def follow(update: Update, _clock: Clock) -> None:
+        sleeper.version = update.number
+
+    around = Surroundings(MpiTransport(comm), Weights(parameters), timings, Clock(0, 0, 2**62), follow)
+    strategy: Strategy = names.find("comm.strategy", name)(settings, around)
+    for update in updates(sleeper, sleeper, strategy, progress, 2**62, deadline.passed, timings):
+        watch.add(update)
+    strategy.close()
+    return watch.observed()
+
+
+def simulate(ranks: int, n_backup: int, steps: Steps, message_seconds: float, updates: int = 2000) -> float:
+    """Compute the updates/s of ranks that exchange messages, event by event; `steps` draws their next segments."""
     random = np.random.default_rng(0)
     free = np.zeros(ranks)  # when each rank can begin its next segment
     now = 0.0
     for _ in range(updates):
         ends = np.maximum(free, now)[:, np.newaxis] + np.cumsum(steps(random), axis=1)  # [ranks, STEPS]
         ready = np.partition(ends[:, -1], ranks - n_backup - 1)[ranks - n_backup - 1]
-        now = ready + message
-        # Those who are late go on with the new weights after the step that they are in.
+        now = ready + message_seconds
+        # Late ranks take the new weights after the step that they are in.
         in_step = np.where(ends >= now, ends, np.inf).min(axis=1)
         free = np.where(ends[:, -1] <= ready, now, np.minimum(in_step, ends[:, -1]))
     return updates / now

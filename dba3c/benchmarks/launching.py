@@ -1,18 +1,27 @@
-"""Start ranks on this machine, one per core, and say what machine it is."""
+"""Start ranks on this machine, say what machine it is, and show what is measured."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dba3c.config.messages import ConfigError
+from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_ERROR, EXIT_OK
+from dba3c.job.process import terminal
+from dba3c.job.world import launched
+from dba3c.types import Json
 
 
 class BenchError(Exception):
@@ -20,27 +29,27 @@ class BenchError(Exception):
 
 
 def command(name: str, work: Callable[[], None]) -> int:
-    """Do what a command is for; its exit code, after a message if it was refused or failed."""
+    """Run a command; return its exit code, after one message if it was refused or failed."""
     try:
         work()
     except (ConfigError, BenchError) as error:
         print(f"dba3c {name}: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ConfigError) else 1
-    return 0
+        return EXIT_BAD_INPUT if isinstance(error, ConfigError) else EXIT_ERROR
+    return EXIT_OK
 
 
 def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def machine() -> dict[str, Any]:
-    """What every result carries with it."""
+def machine() -> Json:
+    """Describe this machine, for every result."""
     models = re.findall(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     return {"cpu": models[0] if models else platform.processor(), "cores": cores(), "system": platform.platform()}
 
 
 def mpirun() -> str:
-    """The launcher of this environment, or the site's."""
+    """Find the launcher of this environment, or the site's."""
     found = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
     if found is None:
         raise BenchError(
@@ -50,18 +59,53 @@ def mpirun() -> str:
 
 
 def launcher(ranks: int, threads: int) -> list[str]:
-    """mpirun for ranks that have `threads` cores each."""
+    """Write mpirun's options for ranks that have `threads` cores each."""
     return ["-np", str(ranks), "--map-by", f"slot:PE={threads}", "--bind-to", "core"]
 
 
 def run(
     ranks: int, module: str, arguments: list[str], threads: int = 1, show: bool = False, oversubscribe: bool = False
 ) -> None:
-    """Run a module of this package on ranks with cores of their own; its output if asked for, or if it fails."""
-    layout = ["-np", str(ranks), "--oversubscribe"] if oversubscribe else launcher(ranks, threads)
-    words = [mpirun(), *layout, sys.executable, "-m", module, *arguments]
+    """Run a module of this package on ranks with cores of their own; show its output if asked to, or if it fails."""
+    binding = ["-np", str(ranks), "--oversubscribe"] if oversubscribe else launcher(ranks, threads)
+    words = [mpirun(), *binding, sys.executable, "-m", module, *arguments]
     allow_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     result = subprocess.run(words, env=os.environ | allow_root, capture_output=not show, text=True, check=False)
     if result.returncode:
         output = "" if show else f":\n{result.stdout}{result.stderr}"
         raise BenchError(f"{' '.join(words)} ended with code {result.returncode}{output}")
+
+
+def result_of(ranks: int, module: str, arguments: Iterable[str], oversubscribe: bool = False) -> Json:
+    """Run a module on ranks; return what rank 0 wrote to the file that is the module's last argument."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "result.json"
+        run(ranks, module, [*arguments, str(file)], oversubscribe=oversubscribe)
+        result: Json = json.loads(file.read_text(encoding="utf-8"))
+    return result
+
+
+Bar = Progress  # rich's; a run's Progress is another thing
+
+
+def open_bar(quiet: bool = False) -> Bar:
+    """Make a bar on the terminal, or on stderr, that vanishes when it is done."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    return Bar(*columns, console=Console(file=terminal() or sys.stderr, quiet=quiet), transient=True)
+
+
+@contextmanager
+def stage(bar: Bar, description: str) -> Iterator[None]:
+    """Name one stage of the bar's newest task, and advance by one after it."""
+    task = bar.task_ids[-1]
+    bar.update(task, description=description)
+    yield
+    bar.advance(task)
+
+
+def show(result: RenderableType) -> None:
+    """Print a result: at a fixed width to a log file, or if a launcher forwards it to a terminal of unknown width."""
+    if sys.stdout.isatty() and not launched():
+        Console(highlight=False).print(result)
+    else:
+        Console(width=140, color_system=None, highlight=False).print(result)

@@ -2,78 +2,74 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from pathlib import Path
-from typing import Any, NamedTuple
+from argparse import ArgumentParser, Namespace
 
 import numpy as np
+from rich.table import Table
 
-from dba3c.benchmarks import launching
-from dba3c.benchmarks.parts import microseconds_per_step
+from dba3c import benchmarks
+from dba3c.benchmarks import launching, parts
+from dba3c.benchmarks.launching import Bar, stage
+from dba3c.benchmarks.layouts import Allocation, trial
+from dba3c.types import Json
 
-
-class Layout(NamedTuple):
-    """How a machine is divided, and what plays."""
-
-    ranks: int
-    threads: int
-    kind: str  # actor.kind
-    n_sim: int
-    n_steps: int = 5
-
-    @property
-    def keys(self) -> dict[str, str]:
-        """The configuration keys that make this layout."""
-        batch = {"train.batch_size": str(self.n_sim * self.n_steps)}
-        group = {"actor.group_size": str(max(1, self.n_sim // 2))} if self.kind == "async" else {}
-        return (
-            {"actor.kind": self.kind, "actor.n_steps": str(self.n_steps), "env.n_sim": str(self.n_sim)} | batch | group
-        )
-
-    @property
-    def sizes(self) -> tuple[str, ...]:
-        """What one core of this layout does, as configuration: layouts that share it share the costs of their parts."""
-        return tuple(f"{key}={value}" for key, value in self._replace(n_sim=self.n_sim // self.threads).keys.items())
-
-    @property
-    def arguments(self) -> list[str]:
-        return [f"--{key}={value}" for key, value in self.keys.items()]
-
-    def __str__(self) -> str:
-        cores = f"{self.ranks} rank{'s' * (self.ranks > 1)} × {self.threads} core{'s' * (self.threads > 1)}"
-        return f"{cores}, {self.kind}, {self.n_sim} games × {self.n_steps} steps"
+HELP = "steps/s of the real trainer, as a fraction of what its parts allow"
+PARTS_SECONDS = 2.0  # of measuring each part alone
 
 
-def layouts(cores: int) -> list[Layout]:
-    """One rank on one core, then one rank per core, then one rank on all cores."""
-    per_core = [Layout(cores, 1, "lockstep", 32, 20), Layout(cores, 1, "lockstep", 16), Layout(cores, 1, "async", 16)]
-    return [Layout(1, 1, "lockstep", 32, 20), *per_core, Layout(1, cores, "lockstep", 32 * cores, 20)]
+def options(parser: ArgumentParser) -> None:
+    benchmarks.add_game(parser)
+    benchmarks.add_seconds(parser, 15.0)
+    benchmarks.add_repeats(parser)
+    benchmarks.add_preset(parser)
 
 
-def measure(layout: Layout, game: str, preset: str, steps: int) -> dict[str, Any]:
-    """One real training run of `steps` steps; its summary."""
-    with tempfile.TemporaryDirectory() as folder:
-        quiet = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
-        order = ["--preset", preset, "--game", game, "--run-dir", folder, f"--train.total_steps={steps}"]
-        launching.run(layout.ranks, "dba3c.train", order + quiet + layout.arguments, layout.threads)
-        summary: dict[str, Any] = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
-    return summary
+def allocations(cores: int) -> list[Allocation]:
+    """List one rank on one core, then one rank per core, then one rank on all cores."""
+    return [
+        Allocation(1, 1, "lockstep", 32, 20),
+        Allocation(cores, 1, "lockstep", 32, 20),
+        Allocation(cores, 1, "lockstep", 16),
+        Allocation(cores, 1, "async", 16),
+        Allocation(1, cores, "lockstep", 32 * cores, 20),
+    ]
 
 
-def bound(layout: Layout, measured: dict[str, Any]) -> float:
-    """Steps/s if a layout did nothing but its parts, and the cores shared them without loss."""
-    costs = microseconds_per_step(measured, layout.kind, layout.n_steps, layout.n_sim * layout.n_steps)
-    return layout.ranks * layout.threads * 1e6 / sum(costs.values())
+def measure(options: Namespace, bar: Bar) -> Json:
+    """Measure allocations in turn, each round after its parts alone, so that a noisy minute hits them all."""
+    tried = allocations(launching.cores())
+    parts_of: dict[tuple[str, ...], list[Json]] = {allocation.sizes: [] for allocation in tried}
+    summaries_of: dict[Allocation, list[Json]] = {allocation: [] for allocation in tried}
+    bar.add_task("", total=options.repeats * (len(parts_of) + len(summaries_of)))
+    for _ in range(options.repeats):
+        for sizes, measured in parts_of.items():
+            with stage(bar, f"the parts alone, {' '.join(sizes)}"):
+                measured.append(parts.preset_row(options.preset, options.game, PARTS_SECONDS, sizes))
+        for allocation, summaries in summaries_of.items():
+            with stage(bar, str(allocation)):
+                steps = int(bound(allocation, parts_of[allocation.sizes][0]) * options.seconds)
+                summaries.append(trial(allocation, options.game, options.preset, steps))
+    rows = [row(allocation, summaries, parts_of[allocation.sizes]) for allocation, summaries in summaries_of.items()]
+    best = max(rows, key=lambda row: float(row["steps_per_second"]))
+    keys = ("layout", "steps_per_second", "bound_steps_per_second", "fraction_of_bound")
+    return {"machine": launching.machine(), "game": options.game, "rows": rows} | {key: best[key] for key in keys}
 
 
-def row(layout: Layout, summaries: list[dict[str, Any]], measured: list[dict[str, Any]]) -> dict[str, Any]:
-    """The repeats of one layout and of its parts as one row."""
+def bound(allocation: Allocation, measured: Json) -> float:
+    """Compute the steps/s of an allocation that does nothing but its parts, on cores that share them without loss."""
+    batch_size = allocation.n_sim * allocation.n_steps
+    costs = parts.microseconds_per_step(measured, allocation.kind, allocation.n_steps, batch_size)
+    return allocation.ranks * allocation.threads * 1e6 / sum(costs.values())
+
+
+def row(allocation: Allocation, summaries: list[Json], measured: list[Json]) -> Json:
+    """Put the repeats of one allocation and of its parts into one row."""
     paces = [summary["steps_per_second"] for summary in summaries]
     shares = {part: float(np.median([s["shares"][part] for s in summaries])) for part in summaries[0]["shares"]}
-    pace, limit = float(np.median(paces)), float(np.median([bound(layout, parts) for parts in measured]))
-    return layout._asdict() | {
-        "layout": str(layout),
+    pace = float(np.median(paces))
+    limit = float(np.median([bound(allocation, costs) for costs in measured]))
+    return allocation._asdict() | {
+        "layout": str(allocation),
         "steps_per_second": pace,
         "lowest": min(paces),
         "highest": max(paces),
@@ -82,3 +78,16 @@ def row(layout: Layout, summaries: list[dict[str, Any]], measured: list[dict[str
         "shares": shares,
         "parts": measured,
     }
+
+
+def table(result: Json) -> Table:
+    rows = result["rows"]
+    names = [name for name in rows[0]["shares"] if any(row["shares"][name] >= 0.005 for row in rows)]
+    shown = Table("layout", "steps/s", "spread", "× first", "of bound", *names, title=f"training {result['game']}")
+    for row in rows:
+        pace = f"{row['steps_per_second']:,.0f}"
+        spread = f"{row['lowest']:,.0f}-{row['highest']:,.0f}"
+        ratio = f"{row['steps_per_second'] / rows[0]['steps_per_second']:.2f}"
+        shares = [f"{row['shares'][name]:.0%}" for name in names]
+        shown.add_row(row["layout"], pace, spread, ratio, f"{row['fraction_of_bound']:.2f}", *shares)
+    return shown

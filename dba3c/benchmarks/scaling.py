@@ -2,171 +2,199 @@
 
 from __future__ import annotations
 
-import time
-from argparse import Namespace
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from rich.progress import Progress as Bar
+from rich.console import Group, RenderableType
+from rich.table import Table
 
-from dba3c.benchmarks import launching
-from dba3c.config import loading
-from dba3c.config.schema import Config
+from dba3c import benchmarks
+from dba3c.benchmarks import launching, training_ranks
+from dba3c.benchmarks.launching import Bar
+from dba3c.benchmarks.training_ranks import Job, make_job
 from dba3c.job.world import World
-from dba3c.run_files.progress import Progress
-from dba3c.types import PARTS, Timings, Transport
+from dba3c.types import Json
 
-if TYPE_CHECKING:  # needs TensorFlow
-    from dba3c.learning.agent import Agent
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-
-T = TypeVar("T")
-WARM_UP_UPDATES = 2  # the first ones compile and meet cold caches
-BASE_FACTORS = (1, 2, 4)  # games of the one-rank layouts that efficiency is measured against, times n_sim
-
-
-class Job(NamedTuple):
-    """What every measurement shares."""
-
-    world: World
-    config: Config
-    agent: Agent
-    seconds: float
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-class Deadline:
-    """False until some seconds after `start`; for ever False on ranks that do not call it."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self._end = seconds, float("inf")
-
-    def start(self) -> None:
-        self._end = time.monotonic() + self._seconds
-
-    def __bool__(self) -> bool:
-        return time.monotonic() >= self._end
+HELP = "samples/s and efficiency over rank counts; under mpirun or srun, or alone on all cores" + benchmarks.KEYS_TOO
+BASE_FACTORS = (1, 2, 4)  # times n_sim: simulators of the one-rank layouts that efficiency is measured against
 
 
-def counts(size: int) -> list[int]:
-    """1, 2, 4, … and the whole job."""
-    return sorted({2**power for power in range(size.bit_length()) if 2**power <= size} | {size})
+def options(parser: ArgumentParser) -> None:
+    benchmarks.add_game(parser)
+    benchmarks.add_seconds(parser, 15.0)
+    units = "sizes of the hidden layer to compare: 32,128,512"
+    parser.add_argument("--hidden", type=benchmarks.counts, default=[], metavar="UNITS", help=units)
+    benchmarks.add_plot(parser)
+    benchmarks.add_preset(parser)
+    parser.set_defaults(takes_keys=True)
 
 
-def on_ranks(world: World, options: Namespace, bar: Bar) -> dict[str, Any]:
-    """All measurements, one after the other; the same result on every rank."""
+def measure(world: World, options: Namespace, bar: Bar) -> Json:
+    """Make all measurements, one after the other; the same result on every rank."""
     from dba3c.comm import installed
 
     job = make_job(world, options.preset, options.game, options.seconds, *options.overrides)
-    n_sim = job.config.env.n_sim
-    plan = [("alone", 1, n_sim * factor) for factor in BASE_FACTORS]
-    plan += [("weak", count, n_sim) for count in counts(world.size)]
-    plan += [("strong", count, max(1, n_sim * world.size // count)) for count in counts(world.size)]
-    rows = [
-        {"scaling": kind} | measure(job, count, games) for kind, count, games in bar.track(plan, description="scaling")
-    ]
+    rows = rank_rows(job, bar)
     alone = [row for row in rows if row["scaling"] == "alone"]
     base = max(alone, key=lambda row: float(row["points_per_second"]))
     for row in rows:
         row["efficiency"] = row["points_per_second"] / row["ranks"] / base["points_per_second"]
     hidden = [hidden_row(world, options, units) for units in bar.track(options.hidden, description="hidden units")]
-    messages = {name: milliseconds(job, name) for name in ("mpi", "horovod") if installed(name)}
+    transports = [name for name in ("mpi", "horovod") if installed(name)]
     return {
         "machine": launching.machine(),
         "base": base,
         "rows": rows,
         "hidden": hidden,
-        "allreduce_milliseconds": messages,
+        "allreduce_milliseconds": {name: training_ranks.allreduce_milliseconds(job, name) for name in transports},
     }
 
 
-def hidden_row(world: World, options: Namespace, units: int) -> dict[str, Any]:
-    """The whole job with another size of the hidden layer: a larger one makes the message longer, too."""
+def rank_rows(job: Job, bar: Bar) -> list[Json]:
+    """Measure one rank alone, then as many simulators per rank (weak), then as many in the whole job (strong)."""
+    n_sim, size = job.config.env.n_sim, job.world.size
+    plan = [("alone", 1, n_sim * factor) for factor in BASE_FACTORS]
+    plan += [("weak", count, n_sim) for count in counts(size)]
+    plan += [("strong", count, max(1, n_sim * size // count)) for count in counts(size)]
+    return [
+        {"scaling": kind} | training_ranks.row(job, count, simulators)
+        for kind, count, simulators in bar.track(plan, description="scaling")
+    ]
+
+
+def counts(size: int) -> list[int]:
+    """List 1, 2, 4, … and the whole job."""
+    return sorted({2**power for power in range(size.bit_length()) if 2**power <= size} | {size})
+
+
+def hidden_row(world: World, options: Namespace, units: int) -> Json:
+    """Measure the whole job with another size of the hidden layer: a larger one makes the message longer, too."""
     overrides = (*options.overrides, f"model.hidden={units}")
     job = make_job(world, options.preset, options.game, options.seconds, *overrides)
     parameters = job.agent.layout.total
-    return {"hidden": units, "parameters": parameters} | measure(job, world.size, job.config.env.n_sim)
+    return {"hidden": units, "parameters": parameters} | training_ranks.row(job, world.size, job.config.env.n_sim)
 
 
-def make_job(world: World, preset: str, game: str, seconds: float, *more: str) -> Job:
-    """The preset's recipe; a rank's batch is what its games play."""
-    from dba3c.training import build
-
-    config = loading.load(preset, [f"env.game={game}", "train.batch_size=auto", *more])
-    return Job(world, config, build.agent(config), seconds)
-
-
-def measure(job: Job, count: int, n_sim: int) -> dict[str, Any]:
-    """The pace of the first `count` ranks with `n_sim` games each, while the others sleep."""
-    row = on_first(job.world, count, lambda part: pace(job, part, n_sim))
-    result: dict[str, Any] = job.world.comm.bcast(row)
-    return result
+def table(result: Json) -> Group:
+    """Show the rank counts, the transports and, if they were measured, the hidden units."""
+    times = [f"{name} {value:.2f} ms" for name, value in result["allreduce_milliseconds"].items()]
+    shown: list[RenderableType] = [rank_table(result), f"one all-reduce over all ranks: {', '.join(times)}"]
+    if result["hidden"]:
+        shown.append(hidden_table(result))
+    return Group(*shown)
 
 
-def on_first(world: World, count: int, work: Callable[[Any], T]) -> T | None:
-    """What `work` gives on the first `count` ranks, whose communicator it gets; the others sleep and get None.
-
-    They must not wait in MPI, which waits at full speed, but leave the cores to those who work.
-    """
-    playing = world.rank < count
-    part = world.comm.Split(int(playing), world.rank)
-    result = work(part) if playing else None
-    part.Free()
-    everyone = world.comm.Ibarrier()
-    while not everyone.Test():
-        time.sleep(0.01)
-    return result
-
-
-def pace(job: Job, comm: Any, n_sim: int) -> dict[str, Any]:
-    """Train on `comm` until the time is over."""
-    from dba3c.comm.mpi import MpiTransport
-    from dba3c.training import build
-    from dba3c.training.loop import train
-
-    env = job.config.env.model_copy(update={"n_sim": n_sim})
-    config = job.config.model_copy(update={"env": env})
-    timings, progress, deadline = Timings(), Progress(), Deadline(job.seconds)
-    rule = build.optimizer(config, job.agent)
-    communicator = build.communicator(config, MpiTransport(comm), job.agent, rule, timings, progress)
-    player = build.player(config, job.agent, comm.rank, job.world.threads, timings)
-    player.restart(0)
-    points, seconds, spent, computing = 0, 0.0, dict.fromkeys(PARTS, 0.0), list[float]()
-    start = time.perf_counter()
-    for update in train(player, job.agent, communicator, progress, 2**62, deadline, timings):
-        if update.number == WARM_UP_UPDATES:
-            start = time.perf_counter()
-            deadline.start()
-        elif update.number > WARM_UP_UPDATES:
-            points, seconds = points + update.samples, time.perf_counter() - start
-            spent = {part: value + update.sums[f"{part}_seconds"] for part, value in spent.items()}
-            computing += update.by_rank["compute_seconds"].tolist()
-    player.close()
-    communicator.close()
-    return {
-        "ranks": comm.size,
-        "hosts": len(set(job.world.hosts[: comm.size])),
-        "games_per_rank": n_sim,
-        "effective_batch": config.batch_size * comm.size,
-        "points_per_second": points / seconds,
-        "updates_per_second": (progress.updates - WARM_UP_UPDATES) / seconds,
-        "wait_share": spent["wait"] / seconds / comm.size,
-        "compute_seconds": float(np.mean(computing)),
-        "compute_spread": float(np.std(computing)),
-        "compute_samples": computing,
-    }
+def rank_table(result: Json) -> Table:
+    base = result["base"]
+    alone = f"{base['games_per_rank']} simulators, {base['points_per_second']:,.0f}/s"
+    names = (
+        "scaling",
+        "ranks",
+        "hosts",
+        "simulators per rank",
+        "batch",
+        "samples/s",
+        "efficiency",
+        "updates/s",
+        "waiting",
+    )
+    shown = Table(*names, title=f"samples, and efficiency against the fastest rank alone: {alone}")
+    for row in result["rows"]:
+        sizes = [str(row[name]) for name in ("ranks", "hosts", "games_per_rank", "effective_batch")]
+        paces = [f"{row['points_per_second']:,.0f}", f"{row['efficiency']:.0%}", f"{row['updates_per_second']:.1f}"]
+        shown.add_row(row["scaling"], *sizes, *paces, f"{row['wait_share']:.0%}")
+    return shown
 
 
-def milliseconds(job: Job, name: str) -> float:
-    """One all-reduce of a message of the network's size over all ranks: the median of many."""
-    from dba3c.comm import make_transport
+def hidden_table(result: Json) -> Table:
+    names = "hidden units", "parameters", "message", "samples/s", "waiting"
+    shown = Table(*names, title="size of the hidden layer, all ranks")
+    for row in result["hidden"]:
+        size = f"{row['parameters'] * 4 / 1e6:.1f} MB"
+        paces = f"{row['points_per_second']:,.0f}", f"{row['wait_share']:.0%}"
+        shown.add_row(str(row["hidden"]), f"{row['parameters']:,}", size, *paces)
+    return shown
 
-    transport: Transport = make_transport(name, job.world.comm)
-    message = np.zeros(job.agent.layout.total, np.float32)
-    times = []
-    for _ in range(50):
-        job.world.comm.Barrier()
-        start = time.perf_counter()
-        transport.sum(message)
-        times.append(time.perf_counter() - start)
-    return float(np.median(transport.gather(float(np.median(times))))) * 1e3
+
+def plot(result: Json, file: Path) -> None:
+    """Draw samples/s and efficiency over the ranks, and samples/s over the hidden units if those were measured."""
+    plt = pyplot()
+    panels = 3 if result["hidden"] else 2
+    figure, (paces, efficiencies, *rest) = plt.subplots(1, panels, figsize=(5 * panels, 4), layout="constrained")
+    plot_paces(result, paces)
+    plot_efficiencies(result["rows"], efficiencies)
+    for axes in rest:
+        plot_hidden(result["hidden"], axes)
+    figure.savefig(file, dpi=120)
+    plt.close(figure)
+
+
+def plot_paces(result: Json, axes: Axes) -> None:
+    """Draw samples/s over the number of ranks, next to what as many ranks would reach that never wait."""
+    ranks = sorted({row["ranks"] for row in result["rows"]})
+    ideal = [count * result["base"]["points_per_second"] for count in ranks]
+    axes.plot(ranks, ideal, ":", color="gray", label="ideal")
+    plot_kinds(result["rows"], "points_per_second", axes)
+    axes.set(yscale="log", ylabel="samples/s", title=result["machine"]["cpu"])
+    count_axis(axes, "ranks", ranks)
+    axes.set_yticks(ideal, [f"{pace:,.0f}" for pace in ideal])
+    axes.legend()
+
+
+def plot_efficiencies(rows: list[Json], axes: Axes) -> None:
+    plot_kinds(rows, "efficiency", axes)
+    percent_axis(axes, "efficiency against the fastest rank alone", 1.1)
+    count_axis(axes, "ranks", sorted({row["ranks"] for row in rows}))
+
+
+def plot_kinds(rows: list[Json], key: str, axes: Axes) -> None:
+    """Draw weak and strong scaling as two lines."""
+    for kind, marker in (("weak", "o"), ("strong", "s")):
+        chosen = [row for row in rows if row["scaling"] == kind]
+        axes.plot([row["ranks"] for row in chosen], [row[key] for row in chosen], marker=marker, label=kind)
+
+
+def plot_hidden(rows: list[Json], axes: Axes) -> None:
+    """Draw samples/s of all ranks over the size of the hidden layer."""
+    units = [row["hidden"] for row in rows]
+    axes.plot(units, [row["points_per_second"] for row in rows], marker="o")
+    axes.set_ylabel(f"samples/s of {rows[0]['ranks']} ranks")
+    axes.set_ylim(bottom=0)
+    count_axis(axes, "hidden units", units)
+
+
+def pyplot() -> ModuleType:
+    """Load matplotlib for files, without a screen."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    return plt
+
+
+def count_axis(axes: Axes, name: str, counts: Sequence[int]) -> None:
+    """Draw the x axis in powers, with a mark at each count."""
+    axes.set(xscale="log", xlabel=name)
+    axes.set_xticks(counts, [str(count) for count in counts])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+
+
+def percent_axis(axes: Axes, name: str, highest: float) -> None:
+    """Draw the y axis from 0 % to `highest`, a fraction."""
+    from matplotlib.ticker import PercentFormatter
+
+    axes.set(ylim=(0, highest), ylabel=name)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dba3c.benchmarks import emulated_ranks
+from rich.table import Table
+
+from dba3c import benchmarks
+from dba3c.benchmarks import emulated_ranks, launching
 from dba3c.benchmarks.emulated_ranks import Pattern
-from dba3c.benchmarks.scaling import on_first
+from dba3c.benchmarks.launching import Bar
+from dba3c.benchmarks.training_ranks import on_first
 from dba3c.job.exit import EXIT_OK
 from dba3c.job.world import World, run_job
+from dba3c.types import Json
 
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+HELP = "updates/s with slow and delayed ranks, with and without backup workers; computing is emulated"
+RANKS = 8  # as many as the largest case needs
 PARAMETERS = 345_143  # of the presets `paac` and `fast`: 1.4 MB
-SECONDS_PER_GRADIENT = 0.08  # of one core with 16 games × 5 steps
+SECONDS_PER_GRADIENT = 0.08  # of one core with 16 simulators × 5 steps
 
 
 class Case(NamedTuple):
@@ -26,13 +37,17 @@ class Case(NamedTuple):
     seconds: float
 
 
+def options(parser: ArgumentParser) -> None:
+    benchmarks.add_seconds(parser, 5.0)
+
+
 def cases(seconds: float) -> list[Case]:
-    honest = Pattern(SECONDS_PER_GRADIENT)
-    slow = honest._replace(slow_rank=3, factor=3.0)
-    delays = honest._replace(delayed=0.1, delay=5.0)
-    pause = honest._replace(slow_rank=3, pause=5.0)
+    equal = Pattern(SECONDS_PER_GRADIENT)
+    slow = equal._replace(slow_rank=3, factor=3.0)
+    delays = equal._replace(delayed=0.1, delay=5.0)
+    pause = equal._replace(slow_rank=3, pause=5.0)
     return [
-        Case("equal ranks", 4, 0, honest, seconds),
+        Case("equal ranks", 4, 0, equal, seconds),
         Case("one rank 3 × slower", 4, 0, slow, seconds),
         Case("one rank 3 × slower", 4, 1, slow, seconds),
         Case("one rank pauses for 5 s", 4, 0, pause, 10.0),
@@ -43,42 +58,60 @@ def cases(seconds: float) -> list[Case]:
     ]
 
 
+def measure(options: Namespace, bar: Bar) -> Json:
+    """Measure all cases on ranks that share this machine's cores, as computing is emulated."""
+    bar.add_task("stragglers", total=None)
+    words = [str(options.seconds)]
+    found = launching.result_of(RANKS, "dba3c.benchmarks.stragglers", words, oversubscribe=True)
+    return {"machine": launching.machine()} | compared(found["rows"])
+
+
+def compared(rows: list[Json]) -> Json:
+    """Put each pace next to that of equal ranks and to what a simulation of the same ranks says."""
+    equal = rows[0]["updates_per_second"]
+    message_seconds = 1 / equal - SECONDS_PER_GRADIENT
+    for case, row in zip(cases(0.0), rows, strict=True):
+        row["of_equal_ranks"] = row["updates_per_second"] / equal
+        row["predicted"] = predicted(case, message_seconds)
+    kept = next(row for row in rows if row["n_backup"] == 1)
+    return {"rows": rows, "pace_kept": kept["of_equal_ranks"]}
+
+
+def predicted(case: Case, message_seconds: float) -> float | None:
+    """Simulate a case; None if a rank pauses, which the simulation cannot do."""
+    if case.pattern.pause:
+        return None
+    return emulated_ranks.simulate(case.ranks, case.n_backup, case.pattern.segments(case.ranks), message_seconds)
+
+
+def table(result: Json) -> Table:
+    names = "case", "ranks", "n_backup", "updates/s", "predicted", "of equal ranks", "longest update"
+    shown = Table(*names, title="emulated computing, real messages")
+    for row in result["rows"]:
+        expected = f"{row['predicted']:.2f}" if row["predicted"] else ""
+        paces = [f"{row['updates_per_second']:.2f}", expected, f"{row['of_equal_ranks']:.0%}"]
+        shown.add_row(row["case"], str(row["ranks"]), str(row["n_backup"]), *paces, f"{row['longest_update']:.2f} s")
+    return shown
+
+
 def on_rank(world: World, seconds: float, file: Path) -> int:
-    """All cases in turn; ranks that a case does not need wait."""
-    rows = [on_first(world, case.ranks, partial(measure, case)) for case in cases(seconds)]
+    """Go through all cases; ranks that a case does not need sleep."""
+    rows = [on_first(world, case.ranks, partial(case_row, case)) for case in cases(seconds)]
     if world.rank == 0:
-        file.write_text(json.dumps(rows), encoding="utf-8")
+        file.write_text(json.dumps({"rows": rows}), encoding="utf-8")
     return EXIT_OK
 
 
-def measure(case: Case, comm: Any) -> dict[str, Any]:
-    pace = emulated_ranks.measure(comm, case.pattern, case.n_backup, case.seconds, PARAMETERS)
+def case_row(case: Case, comm: MPI.Intracomm) -> Json:
+    observed = emulated_ranks.observe(comm, case.pattern, case.n_backup, case.seconds, PARAMETERS)
     return {
         "case": case.name,
         "ranks": case.ranks,
         "n_backup": case.n_backup,
-        "updates_per_second": pace.updates_per_second,
-        "longest_update": pace.longest_update,
-        "late_share_by_rank": pace.late_share,
+        "updates_per_second": observed.updates_per_second,
+        "longest_update": observed.longest_update,
+        "late_share_by_rank": observed.late_share,
     }
-
-
-def predicted(case: Case, message: float) -> float | None:
-    """The simulation knows nothing of pauses."""
-    if case.pattern.pause:
-        return None
-    return emulated_ranks.simulate(case.ranks, case.n_backup, case.pattern.segments(case.ranks), message)
-
-
-def result(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Each pace next to that of equal ranks and to what a simulation of the same ranks says."""
-    equal = rows[0]["updates_per_second"]
-    message = 1 / equal - SECONDS_PER_GRADIENT
-    for case, measured in zip(cases(0.0), rows, strict=True):
-        measured["of_equal_ranks"] = measured["updates_per_second"] / equal
-        measured["predicted"] = predicted(case, message)
-    kept = next(row for row in rows if row["n_backup"] == 1)
-    return {"rows": rows, "pace_kept": kept["of_equal_ranks"]}
 
 
 if __name__ == "__main__":

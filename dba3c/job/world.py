@@ -42,6 +42,12 @@ class World(NamedTuple):
         """Of every rank."""
         return [place.host for place in self.places]
 
+    def split(self, inside: bool) -> MPI.Intracomm:
+        """Make a communicator of the ranks that say the same, in their order; all ranks must take part."""
+        from mpi4py import MPI  # started long ago
+
+        return MPI.Intracomm(self.comm.Split(int(inside), self.rank))
+
     @property
     def cores(self) -> int:
         """Of the whole job."""

@@ -1,10 +1,11 @@
-"""The parts of a step: their costs, and the arithmetic in them."""
+"""The parts of training alone: costs per step, and the arithmetic of networks."""
 
 from __future__ import annotations
 
 import pytest
 
 from dba3c.benchmarks import parts
+from dba3c.types import PARTS
 
 MEASURED = {
     "microseconds": {"emulate": 400.0, "predict": 100.0, "gradient": 200.0, "apply": 1600.0, "all-reduce": 800.0}
@@ -15,6 +16,15 @@ def test_costs_per_step() -> None:
     lockstep = parts.microseconds_per_step(MEASURED, "lockstep", n_steps=5, batch_size=80)
     assert lockstep == {"emulate": 400, "predict": 120, "gradient": 200, "apply": 20, "all-reduce": 10}
     assert parts.microseconds_per_step(MEASURED, "async", n_steps=5, batch_size=80)["predict"] == 100
+
+
+def test_torsos_are_measured_with_the_preset_that_uses_them() -> None:
+    assert [parts.preset_with(torso) for torso in ("nips", "nature", "ba3c")] == ["paac", "paac", "paper"]
+
+
+def test_parts_are_shown_by_the_names_that_the_parts_of_time_have_elsewhere() -> None:
+    assert list(parts.WORDS) == list(parts.microseconds_per_step(MEASURED, "async", n_steps=5, batch_size=80))
+    assert sorted(parts.WORDS.values()) == sorted(set(PARTS) - {"play"})  # play: waiting for the two before it
 
 
 def test_operations_of_the_nips_network() -> None:

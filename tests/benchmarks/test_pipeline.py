@@ -1,11 +1,14 @@
-"""The pace of training against what the costs of its parts allow."""
+"""The whole trainer as a fraction of what its parts allow."""
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 import pytest
 
-from dba3c.benchmarks import pipeline
-from dba3c.benchmarks.pipeline import Layout
+from dba3c.benchmarks import launching, parts, pipeline
+from dba3c.benchmarks.launching import Bar, show
+from dba3c.benchmarks.layouts import Allocation
 
 MEASURED = {
     "microseconds": {"emulate": 400.0, "predict": 100.0, "gradient": 200.0, "apply": 1600.0, "all-reduce": 800.0}
@@ -13,10 +16,29 @@ MEASURED = {
 
 
 def test_the_bound_is_cores_over_the_sum_of_the_parts() -> None:
-    assert pipeline.bound(Layout(2, 1, "lockstep", 16), MEASURED) == pytest.approx(2e6 / 750)
-    assert pipeline.bound(Layout(1, 4, "lockstep", 16), MEASURED) == pytest.approx(4e6 / 750)
+    assert pipeline.bound(Allocation(2, 1, "lockstep", 16), MEASURED) == pytest.approx(2e6 / 750)
+    assert pipeline.bound(Allocation(1, 4, "lockstep", 16), MEASURED) == pytest.approx(4e6 / 750)
 
 
 def test_layouts_that_give_a_core_the_same_work_share_their_parts() -> None:
-    assert Layout(2, 1, "lockstep", 32, 20).sizes == Layout(1, 2, "lockstep", 64, 20).sizes
-    assert Layout(2, 1, "lockstep", 32, 20).sizes != Layout(2, 1, "lockstep", 16, 20).sizes
+    assert Allocation(2, 1, "lockstep", 32, 20).sizes == Allocation(1, 2, "lockstep", 64, 20).sizes
+    assert Allocation(2, 1, "lockstep", 32, 20).sizes != Allocation(2, 1, "lockstep", 16, 20).sizes
+
+
+def test_layouts_take_turns_after_their_parts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each round measures the parts again; the best row is the result's own."""
+    turns: list[str] = []
+    summary = {"steps_per_second": 1000.0, "shares": {"env": 0.6, "wait": 0.4, "apply": 0.0}}
+    monkeypatch.setattr(launching, "cores", lambda: 2)
+    monkeypatch.setattr(parts, "preset_row", lambda *_: turns.append("parts") or MEASURED)
+    monkeypatch.setattr(pipeline, "trial", lambda *words: turns.append(words[0].kind) or summary)
+    options = Namespace(game="pong", preset="fast", seconds=1.0, repeats=2)
+    result = pipeline.measure(options, Bar(disable=True))
+    assert turns == 2 * (3 * ["parts"] + ["lockstep", "lockstep", "lockstep", "async", "lockstep"])
+    assert result["steps_per_second"] == 1000.0
+    show(pipeline.table(result))
+    output = capsys.readouterr().out
+    assert all(words in output for words in ("training pong", "16 simulators", "60%", "1,000-1,000"))
+    assert "apply" not in output

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dba3c.benchmarks import emulated_ranks, plots, prediction, scaling
+from dba3c.benchmarks import emulated_ranks, prediction, scaling
 from dba3c.benchmarks.emulated_ranks import Pattern
 from dba3c.benchmarks.stragglers import PARAMETERS
+from dba3c.benchmarks.training_ranks import on_first
 from dba3c.job.exit import EXIT_OK
 from dba3c.job.world import World, run_job
 from tests.cluster import slurm
@@ -29,25 +30,24 @@ SECONDS = 12.0
 
 def on_rank(world: World, file: Path) -> int:
     """Measure on the first 2, 4, … ranks; rank 0 writes the rows."""
-    rows = [scaling.on_first(world, count, partial(measure, n_backup)) for count in COUNTS for n_backup in (0, 1)]
+    rows = [on_first(world, count, partial(measure, n_backup)) for count in COUNTS for n_backup in (0, 1)]
     if world.rank == 0:
         file.write_text(json.dumps(rows), encoding="utf-8")
     return EXIT_OK
 
 
 def measure(n_backup: int, comm: Any) -> dict[str, Any]:
-    pace = emulated_ranks.measure(comm, PATTERN, n_backup, SECONDS, PARAMETERS)
-    return {"hosts": comm.size, "n_backup": n_backup, "measured": pace.updates_per_second}
+    observed = emulated_ranks.observe(comm, PATTERN, n_backup, SECONDS, PARAMETERS)
+    return {"hosts": comm.size, "n_backup": n_backup, "measured": observed.updates_per_second}
 
 
 def predicted(row: dict[str, Any]) -> float:
-    network = prediction.NETWORKS["1g"]
-    message = prediction.allreduce_seconds(row["hosts"], network, 4 * PARAMETERS)
+    message = prediction.allreduce_seconds(row["hosts"], prediction.LINKS["1g"], 4 * PARAMETERS)
     return emulated_ranks.simulate(row["hosts"], row["n_backup"], PATTERN.segments(row["hosts"]), message)
 
 
 def plot(rows: list[dict[str, Any]], file: Path) -> None:
-    figure, axes = plots.pyplot().subplots(figsize=(6, 4), layout="constrained")
+    figure, axes = scaling.pyplot().subplots(figsize=(6, 4), layout="constrained")
     for n_backup, color in ((0, "tab:blue"), (1, "tab:orange")):
         chosen = [row for row in rows if row["n_backup"] == n_backup]
         hosts = [row["hosts"] for row in chosen]
@@ -55,10 +55,8 @@ def plot(rows: list[dict[str, Any]], file: Path) -> None:
             hosts, [row["predicted"] for row in chosen], "--", color=color, label=f"predicted, n_backup {n_backup}"
         )
         axes.plot(hosts, [row["measured"] for row in chosen], "o", color=color, label=f"measured, n_backup {n_backup}")
-    axes.set(xscale="log", xlabel="hosts, 1 Gbit/s between them", ylabel="updates/s", ylim=(0, None))
-    axes.set_xticks(COUNTS, [str(count) for count in COUNTS])
-    axes.minorticks_off()
-    axes.grid(alpha=0.3)
+    axes.set(ylabel="updates/s", ylim=(0, None))
+    scaling.count_axis(axes, "hosts, 1 Gbit/s between them", COUNTS)
     axes.legend()
     figure.savefig(file, dpi=120)
 

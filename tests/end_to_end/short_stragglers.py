@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import runpy
-from typing import Any
+
+from mpi4py import MPI
 
 from dba3c.benchmarks import emulated_ranks
-from dba3c.benchmarks.emulated_ranks import Pace, Pattern
+from dba3c.benchmarks.emulated_ranks import Observed, Pattern
 
-honest = emulated_ranks.measure
+observe_as_published = emulated_ranks.observe
 
 
-def measure(comm: Any, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Pace:
+def observe(comm: MPI.Intracomm, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Observed:
     if pattern.pause:  # begins after two seconds
         pattern, seconds = pattern._replace(pause=0.5), 3.0
-    return honest(comm, pattern, n_backup, seconds, parameters)
+    return observe_as_published(comm, pattern, n_backup, seconds, parameters)
 
 
 if __name__ == "__main__":
-    emulated_ranks.measure = measure
+    emulated_ranks.observe = observe
     runpy.run_module("dba3c.benchmarks.stragglers", run_name="__main__", alter_sys=True)

@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 from dba3c.bench import main
-from dba3c.benchmarks import launching, pipeline, scaling, stragglers
-from dba3c.benchmarks.pipeline import Layout
+from dba3c.benchmarks import launching, layouts, pipeline, scaling, stragglers
+from dba3c.benchmarks.layouts import Allocation
 from tests.fakes import real_jobs
 
 MEASURED = {
     "microseconds": {"emulate": 400.0, "predict": 100.0, "gradient": 200.0, "apply": 1600.0, "all-reduce": 800.0}
 }
-# Starting a game takes as long as playing a hundred steps, and every number of games is started anew.
+# Starting a simulator takes as long as a hundred of its steps, and every measurement starts new ones.
 SMALL = ["scaling", "--game=pong", "--env.n_sim=2", "--model.hidden=16"]
 
 
 def test_a_measured_pipeline_fills_a_row() -> None:
-    layout = Layout(2, 1, "lockstep", 2)
-    summary = pipeline.measure(layout, "pong", "paac", steps=400)
-    row = pipeline.row(layout, [summary, summary], [MEASURED, MEASURED])
-    assert row["fraction_of_bound"] == pytest.approx(summary["steps_per_second"] / pipeline.bound(layout, MEASURED))
+    allocation = Allocation(2, 1, "lockstep", 2)
+    summary = layouts.trial(allocation, "pong", "paac", steps=400)
+    row = pipeline.row(allocation, [summary, summary], [MEASURED, MEASURED])
+    bound = pipeline.bound(allocation, MEASURED)
+    assert row["fraction_of_bound"] == pytest.approx(summary["steps_per_second"] / bound)
     assert row["shares"]["env"] > 0.05
     assert sum(row["shares"].values()) == pytest.approx(1.0)
 
@@ -41,11 +42,12 @@ def test_scaling_on_this_machine(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert result["hidden"][0]["hidden"] == 32
     assert result["allreduce_milliseconds"]["mpi"] > 0
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "efficiency" in capfd.readouterr().out
+    output = capfd.readouterr().out
+    assert all(words in output for words in ("efficiency", "simulators per rank", "samples/s", "hidden units"))
 
 
 def test_scaling_with_backup_workers(tmp_path: Path) -> None:
-    """One rank alone has no backup; the agent of an earlier measurement starts again with the communicator's number."""
+    """One rank alone has no backup; the agent of an earlier measurement starts again at the strategy's first update."""
     words = [*SMALL, "--seconds=0.1", f"--json={tmp_path / 'scaling.json'}"]
     assert main([*words, "--comm.strategy=backup", "--comm.n_backup=1"]) == 0
     rows = json.loads((tmp_path / "scaling.json").read_text(encoding="utf-8"))["rows"]
@@ -55,11 +57,11 @@ def test_scaling_with_backup_workers(tmp_path: Path) -> None:
 def test_stragglers_slow_equal_ranks_and_a_backup_helps(tmp_path: Path) -> None:
     result = real_jobs.run(8, "-m", "tests.end_to_end.short_stragglers", "0.5", str(tmp_path / "rows.json"))
     assert result.code == 0, result.output
-    summary = stragglers.result(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8")))
+    summary = stragglers.compared(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))["rows"])
     equal, slow, helped = summary["rows"][:3]
     assert slow["of_equal_ranks"] < 0.6  # a third, and the machine may be busy
     assert helped["of_equal_ranks"] > slow["of_equal_ranks"]
     assert summary["pace_kept"] == helped["of_equal_ranks"]
     assert helped["late_share_by_rank"][3] > 0.5
     assert equal["predicted"] == pytest.approx(equal["updates_per_second"])
-    assert summary["rows"][3]["longest_update"] > 0.5  # nobody stands in for the rank that pauses
+    assert summary["rows"][3]["longest_update"] > 0.5  # without a backup all wait for the rank that pauses

@@ -41,7 +41,9 @@ class Clock(BaseCallback):
 
     def __init__(self, seconds):
         super().__init__()
-        self.seconds, self.start, self.first = seconds, None, 0
+        self.seconds = seconds
+        self.start = None
+        self.first = 0
 
     def _on_step(self):
         if self.start is None and self.num_timesteps >= WARM_UP_STEPS:
@@ -67,7 +69,7 @@ def pace(game, seconds, n_envs, vec_env):
 def main(game, seconds, file):
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     rows = [
-        {"layout": f"{n_envs} games, {vec_env.__name__}", "steps_per_second": pace(game, seconds, n_envs, vec_env)}
+        {"layout": f"{n_envs} simulators, {vec_env.__name__}", "steps_per_second": pace(game, seconds, n_envs, vec_env)}
         for n_envs, vec_env in LAYOUTS
     ]
     best = max(rows, key=lambda row: row["steps_per_second"])

@@ -1,0 +1,125 @@
+"""Ways to divide a machine among ranks, threads and simulators; which of them trains fastest, and how to use it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from dba3c.benchmarks import launching
+from dba3c.config import loading
+from dba3c.types import Json
+
+SIMULATORS_PER_CORE = (8, 16, 32)
+FEWEST_UPDATES = 4  # of a trial: the first compiles and is not counted
+
+
+class Allocation(NamedTuple):
+    """How a machine is divided among ranks, and the actor and simulators of each."""
+
+    ranks: int
+    threads: int
+    kind: str  # actor.kind
+    n_sim: int
+    n_steps: int = 5
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Name the configuration keys that make this allocation."""
+        keys = {"actor.kind": self.kind, "actor.n_steps": str(self.n_steps), "env.n_sim": str(self.n_sim)}
+        keys["train.batch_size"] = str(self.n_sim * self.n_steps)
+        if self.kind == "async":
+            keys["actor.group_size"] = str(max(1, self.n_sim // 2))
+        return keys
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Write one core's work as configuration: allocations that share it share the costs of their parts."""
+        return tuple(f"{key}={value}" for key, value in self._replace(n_sim=self.n_sim // self.threads).keys.items())
+
+    @property
+    def arguments(self) -> list[str]:
+        return [f"--{key}={value}" for key, value in self.keys.items()]
+
+    @property
+    def steps_per_update(self) -> int:
+        return self.ranks * self.n_sim * self.n_steps
+
+    def __str__(self) -> str:
+        cores = f"{self.ranks} rank{'s' * (self.ranks > 1)} × {self.threads} core{'s' * (self.threads > 1)}"
+        return f"{cores}, {self.kind}, {self.n_sim} simulators × {self.n_steps} steps"
+
+
+def trial(allocation: Allocation, game: str, preset: str, steps: int) -> Json:
+    """Train for real for `steps` steps, or for a few updates if those are more; return the run's summary."""
+    steps = max(steps, FEWEST_UPDATES * allocation.steps_per_update)
+    with tempfile.TemporaryDirectory() as folder:
+        order = ["--preset", preset, "--game", game, "--run-dir", folder, f"--train.total_steps={steps}"]
+        only_training = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
+        words = order + only_training + allocation.arguments
+        launching.run(allocation.ranks, "dba3c.train", words, allocation.threads)
+        summary: Json = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
+    return summary
+
+
+def candidates(cores: int, preset: str) -> list[Allocation]:
+    """List ranks of one core, of half the node and of the whole node; few and many simulators; every usable actor."""
+    config = loading.load(preset)
+    kinds = ("lockstep",) if config.algorithm.name == "ppo" else ("lockstep", "async")
+    threads = sorted({1, max(1, cores // 2), cores})
+    return [
+        Allocation(cores // count, count, kind, n_sim * count, config.actor.n_steps)
+        for count in threads
+        for kind in kinds
+        for n_sim in SIMULATORS_PER_CORE
+    ]
+
+
+def search(game: str, preset: str, seconds: float) -> tuple[Allocation, Json]:
+    """Measure every candidate under a live table; return the fastest one and its summary."""
+    summaries: dict[Allocation, Json] = {}
+    pace = 500.0 * launching.cores()  # steps/s, a first guess that the first trial corrects
+    with Live(table(summaries, None), console=Console(stderr=True), auto_refresh=False) as live:
+        for allocation in candidates(launching.cores(), preset):
+            live.update(table(summaries, allocation), refresh=True)
+            summaries[allocation] = trial(allocation, game, preset, int(pace * seconds))
+            pace = summaries[allocation]["steps_per_second"]
+        live.update(table(summaries, None), refresh=True)
+    best = max(summaries, key=lambda allocation: float(summaries[allocation]["steps_per_second"]))
+    return best, summaries[best]
+
+
+def table(summaries: dict[Allocation, Json], running: Allocation | None) -> Table:
+    """Show the allocations measured so far, the fastest first, and the one that is being measured."""
+    result = Table("layout", "steps/s", "MB per rank", title=f"{launching.cores()} cores")
+    for allocation, summary in sorted(summaries.items(), key=lambda item: -float(item[1]["steps_per_second"])):
+        result.add_row(str(allocation), f"{summary['steps_per_second']:,.0f}", f"{summary['memory_mb_per_rank']:,}")
+    if running is not None:
+        result.add_row(str(running), "…", "")
+    return result
+
+
+def advice(best: Allocation, summary: Json, game: str, preset: str) -> str:
+    """Write the commands to type and the preset to keep."""
+    command = f"python -m dba3c.train --preset {preset} --game {game} {' '.join(best.arguments)}"
+    return (
+        f"fastest: {best}, {summary['steps_per_second']:,.0f} steps/s\n\n"
+        f"on this machine:\n  mpirun {' '.join(launching.launcher(best.ranks, best.threads))} {command}\n\n"
+        f"on Slurm nodes like this one:\n"
+        f"  srun --mpi=pmix --ntasks-per-node={best.ranks} --cpus-per-task={best.threads} {command}\n\n"
+        f"in hyperparams.yaml, as a preset:\n{sections(best)}"
+    )
+
+
+def sections(allocation: Allocation) -> str:
+    """Write an allocation's keys as the sections of a preset."""
+    found: dict[str, list[str]] = {}
+    for key, value in allocation.keys.items():
+        section, name = key.split(".")
+        found.setdefault(section, []).append(f"{name}: {value}")
+    return "\n".join(f"  {section}: {{{', '.join(values)}}}" for section, values in found.items())

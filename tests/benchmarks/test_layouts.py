@@ -1,0 +1,44 @@
+"""Layouts that tune tries, and its advice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dba3c.benchmarks import launching, layouts
+from dba3c.benchmarks.layouts import Allocation
+from dba3c.config import loading
+
+
+@pytest.mark.parametrize("preset", ["fast", "ppo", "paper"])
+@pytest.mark.parametrize("cores", [1, 2, 6, 64])
+def test_tune_tries_layouts_that_fit_and_are_valid(cores: int, preset: str) -> None:
+    for allocation in layouts.candidates(cores, preset):
+        assert 1 <= allocation.ranks * allocation.threads <= cores
+        config = loading.load(preset, [f"{key}={value}" for key, value in allocation.keys.items()])
+        assert config.env.n_sim == allocation.n_sim
+        assert config.batch_size * allocation.ranks == allocation.steps_per_update
+
+
+def test_a_trial_is_long_enough_for_updates_to_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One update of PPO needs more steps than a few seconds would give."""
+    started: list[list[str]] = []
+
+    def run(_ranks: int, _module: str, words: list[str], _threads: int) -> None:
+        started.append(words)
+        Path(words[words.index("--run-dir") + 1], "summary.json").write_text("{}", encoding="utf-8")
+
+    monkeypatch.setattr(launching, "run", run)
+    for steps in (1000, 10**6):
+        layouts.trial(Allocation(2, 1, "lockstep", 32, 128), "pong", "ppo", steps)
+    assert "--train.total_steps=32768" in started[0]
+    assert "--train.total_steps=1000000" in started[1]
+
+
+def test_advice_can_be_typed() -> None:
+    text = layouts.advice(Allocation(4, 2, "async", 16), {"steps_per_second": 1234.5}, "pong", "paac")
+    assert "mpirun -np 4 --map-by slot:PE=2" in text
+    assert "srun --mpi=pmix --ntasks-per-node=4 --cpus-per-task=2" in text
+    assert "--actor.group_size=8" in text
+    assert "env: {n_sim: 16}" in text
