@@ -17,28 +17,19 @@ EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 NAMES = {"algorithm.name": "smooth", "env.profile": "quarter", "model.torso": "tiny"}
 
 
-def section(title: str) -> str:
-    return README.partition(f"## {title}\n")[2].partition("\n## ")[0]
-
-
 def extended(folder: Path) -> Path:
-    """A copy of the package with the example of README in it."""
+    """Copy the package and add what the page shows, file by file."""
     shutil.copytree(ROOT / "dba3c", folder / "dba3c", ignore=shutil.ignore_patterns("__pycache__"))
-    pages = section("Your own algorithm, environment or network") + EXTENDING
-    examples = "".join(re.findall(r"```python\n(.*?)```", pages, re.DOTALL))
+    examples = "".join(re.findall(r"```python\n(.*?)```", EXTENDING, re.DOTALL))
     parts = re.split(r"^# (dba3c/\S+\.py)\n", examples, flags=re.MULTILINE)[1:]
-    assert len(parts) == 8
+    assert len(parts) == 2 * 2 * len(NAMES)
     for name, code in zip(parts[::2], parts[1::2], strict=True):
+        if name == "dba3c/config/names.py":
+            assert len(code.split()) == 3, "one line in the registry"
+        else:
+            assert not (folder / name).exists(), "one new file"
         with (folder / name).open("a", encoding="utf-8") as file:
             file.write(code)
-    sections = folder / "dba3c" / "sections.py"
-    text = sections.read_text(encoding="utf-8")
-    for key, name in NAMES.items():
-        word = key.split(".")[1]
-        known = f"    {word}: Literal[" if word != "name" else '    name: Literal["a3c", '
-        assert text.count(known) == 1
-        text = text.replace(known, f'{known}"{name}", ')
-    sections.write_text(text, encoding="utf-8")
     return folder
 
 

@@ -9,7 +9,10 @@ from dba3c.types import Json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from dba3c.benchmarks.launching import Bar
 from argparse import Namespace
+from functools import cache
 from pathlib import Path
 
 from dba3c.config import loading
@@ -19,13 +22,19 @@ from dba3c.envs.atari_names import resolve_game
 from dba3c.job.command_line import split_overrides
 
 
-class Measurement(Protocol):
-    """What the module of a measurement offers besides `measure` and, where there is a picture, `plot`."""
+class Command(Protocol):
+    """What the module of every measurement offers; some also draw a picture, with `plot`."""
 
     HELP: str
 
     def options(self, parser: ArgumentParser) -> None: ...
     def table(self, result: Json) -> RenderableType: ...
+
+
+class Measurement(Command, Protocol):
+    """A measurement that starts its own ranks, on this machine."""
+
+    def measure(self, options: Namespace, bar: Bar) -> Json: ...
 
 
 PRESET = "paac"  # the most steps/s: the rest of the system shows best next to little arithmetic
@@ -45,7 +54,7 @@ def add_repeats(parser: ArgumentParser) -> None:
 
 
 def add_preset(parser: ArgumentParser) -> None:
-    names = ", ".join(loading.preset_names())
+    names = ", ".join(measurable_presets())
     parser.add_argument("--preset", default=PRESET, help=f"one of {names} (default: {PRESET})")
 
 
@@ -80,8 +89,17 @@ def refuse_unmeasurable(config: Config) -> None:
             f"comm.transport={config.comm.transport}: is not used here, as only mpi can divide the ranks;"
             " bench scaling compares the transports at its end"
         )
-    if config.algorithm.name == "ppo":
+    if not one_update_per_segment(config):
         raise ConfigError(
-            "algorithm.name=ppo: makes several updates from each segment, and the benchmarks measure one update from"
-            " each; choose a preset with algorithm.name=a3c"
+            "algorithm.name=ppo: makes several updates from each segment, and only the first includes its play, so the"
+            f" figures would be wrong; choose one of the presets {', '.join(measurable_presets())}"
         )
+
+
+@cache
+def measurable_presets() -> tuple[str, ...]:
+    return tuple(name for name in loading.preset_names() if one_update_per_segment(loading.load(name)))
+
+
+def one_update_per_segment(config: Config) -> bool:
+    return config.algorithm.name != "ppo"

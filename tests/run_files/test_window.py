@@ -26,7 +26,7 @@ def test_shares_are_parts_of_all_ranks_time() -> None:
     window = Window()
     window.start -= 10.0  # ten seconds of two ranks
     window.add(update(env_seconds=5.0, gradient_seconds=10.0))
-    shares = window.shares()
+    shares = window.figures()
     assert shares["env_share"] == pytest.approx(0.25, rel=0.01)
     assert shares["gradient_share"] == pytest.approx(0.5, rel=0.01)
     assert shares["wait_share"] == 0
