@@ -10,8 +10,18 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from dba3c import benchmarks
-from dba3c.benchmarks import launching, parts, peers, pipeline, prediction, scaling, shared_options, stragglers
+from dba3c.benchmarks import (
+    Command,
+    Measurement,
+    launching,
+    parts,
+    peers,
+    pipeline,
+    prediction,
+    scaling,
+    shared_options,
+    stragglers,
+)
 from dba3c.benchmarks.screen import open_bar, show
 from dba3c.job.command_line import Parser
 from dba3c.job.exit import EXIT_OK, agreed
@@ -20,21 +30,14 @@ from dba3c.job.world import World, launched, run_job
 from dba3c.run_files import write_atomically
 from dba3c.types import Json
 
-MEASUREMENTS: dict[str, benchmarks.Measurement] = {
+MEASUREMENTS: dict[str, Measurement] = {
     "parts": parts,
     "pipeline": pipeline,
     "peers": peers,
-    "scaling": scaling,
     "stragglers": stragglers,
     "predict": prediction,
 }
-ON_THIS_MACHINE = {  # scaling is measured by all ranks of a job instead
-    "parts": parts.measure,
-    "pipeline": pipeline.measure,
-    "peers": peers.measure,
-    "stragglers": stragglers.measure,
-    "predict": prediction.measure,
-}
+COMMANDS: dict[str, Command] = {**MEASUREMENTS, "scaling": scaling}  # which all ranks of a job measure together
 PLOTS = {"scaling": scaling.plot, "predict": prediction.plot}
 
 
@@ -42,10 +45,10 @@ def parser() -> Parser:
     parser = Parser(prog="dba3c bench", description="Measure speed on this machine; run nothing else meanwhile.")
     parser.set_defaults(takes_keys=False, plot=None)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, measurement in MEASUREMENTS.items():
-        command = commands.add_parser(name, help=measurement.HELP, description=measurement.HELP)
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(name, help=module.HELP, description=module.HELP)
         command.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
-        measurement.options(command)
+        module.options(command)
     return parser
 
 
@@ -75,13 +78,13 @@ def measure(options: Namespace, argv: list[str]) -> None:
         launching.run(launching.cores(), "dba3c.bench", argv, show=True)
         return
     with open_bar() as bar:
-        result = ON_THIS_MACHINE[options.command](options, bar)
+        result = MEASUREMENTS[options.command].measure(options, bar)
     publish(result, options)
 
 
 def publish(result: Json, options: Namespace) -> None:
     """Print the table; write the JSON and the picture where they are wanted."""
-    show(MEASUREMENTS[options.command].table(result))
+    show(COMMANDS[options.command].table(result))
     if options.json:
         write_atomically(options.json, (json.dumps(result, indent=2) + "\n").encode())
     if options.plot:

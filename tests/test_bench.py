@@ -168,7 +168,7 @@ def test_scaling_on_this_machine(tmp_path: Path, capfd: pytest.CaptureFixture[st
         (["scaling", "--comm.transport=horovod"], "compares the transports"),
         (["predict", "--comm.n_backup=1"], "comm.strategy=backup"),
         (["pipeline", "--actor.n_steps=20"], "not understood"),
-        (["pipeline", "--preset=ppo"], "algorithm.name=a3c"),
+        (["pipeline", "--preset=ppo"], "paper, paper-pong, paac, fast"),
         (["predict", "--preset=papper"], "paper"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from functools import cache
 from pathlib import Path
 
 from dba3c.config import loading
@@ -28,7 +29,7 @@ def add_repeats(parser: ArgumentParser) -> None:
 
 
 def add_preset(parser: ArgumentParser) -> None:
-    names = ", ".join(loading.preset_names())
+    names = ", ".join(measurable_presets())
     parser.add_argument("--preset", default=PRESET, help=f"one of {names} (default: {PRESET})")
 
 
@@ -63,8 +64,17 @@ def refuse_unmeasurable(config: Config) -> None:
             f"comm.transport={config.comm.transport}: is not used here, as only mpi can divide the ranks;"
             " bench scaling compares the transports at its end"
         )
-    if config.algorithm.name == "ppo":
+    if not one_update_per_segment(config):
         raise ConfigError(
-            "algorithm.name=ppo: makes several updates from each segment, and the benchmarks measure one update from"
-            " each; choose a preset with algorithm.name=a3c"
+            "algorithm.name=ppo: makes several updates from each segment, and only the first includes its play, so the"
+            f" figures would be wrong; choose one of the presets {', '.join(measurable_presets())}"
         )
+
+
+@cache
+def measurable_presets() -> tuple[str, ...]:
+    return tuple(name for name in loading.preset_names() if one_update_per_segment(loading.load(name)))
+
+
+def one_update_per_segment(config: Config) -> bool:
+    return config.algorithm.name != "ppo"
