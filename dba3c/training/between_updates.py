@@ -77,7 +77,7 @@ class Log:
 
     def evaluated(self) -> None:
         progress = self._state.progress
-        games = f"mean of {progress.evaluation_games} greedy games"
+        games = f"mean of {progress.evaluation_games} greedy episodes"
         self._metrics.evaluated(progress.evaluation_games, progress)
         self.say(f"evaluation after update {progress.updates:,}: {progress.evaluation_score:.1f}, {games}")
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +14,12 @@ from dba3c.run_files.progress import Progress
 from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.training import build
 from dba3c.training.evaluation import Evaluation, evaluate
-from dba3c.types import Array, Policy, Step, VectorEnv
+from dba3c.types import Array, Step, VectorEnv
 from tests.fakes.batches import spaces
 from tests.fakes.loopback import Loopback
 from tests.fakes.scripted_env import ScriptedPolicy
 from tests.fakes.settings import settings
-
-RANKS_WAIT = 30.0  # seconds for each other
+from tests.fakes.thread_ranks import ThreadRank, on_ranks
 
 
 def score_of(seed: int) -> float:
@@ -90,39 +86,16 @@ class StandingEnv:
     def close(self) -> None: ...
 
 
-class ThreadRank:
-    """One of several ranks that live in threads of this process."""
-
-    def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier) -> None:
-        self.rank, self.size = rank, len(board)
-        self._board, self._barrier = board, barrier
-
-    def sum(self, array: Array) -> None:
-        array[...] = np.sum(self.gather(array.copy()), axis=0)
-
-    def broadcast(self, value: Any) -> Any:
-        return self.gather(value)[0]
-
-    def gather(self, value: Any) -> list[Any]:
-        self._board[self.rank] = value
-        self._barrier.wait(RANKS_WAIT)
-        values = list(self._board)
-        self._barrier.wait(RANKS_WAIT)
-        return values
-
-
-def on_ranks(config: Config, size: int, version: int = 0) -> tuple[list[Evaluation], list[int]]:
+def evaluated_by(config: Config, size: int, version: int = 0) -> tuple[list[Evaluation], list[int]]:
     """What every rank gets to know, and the seeds that were played."""
     log: list[int] = []
-    board, barrier = [None] * size, threading.Barrier(size)
 
-    def run(rank: int) -> Evaluation:
-        policy: Policy = ScriptedPolicy()
+    def run(transport: ThreadRank) -> Evaluation:
+        policy = ScriptedPolicy()
         policy.version = version
-        return evaluate(config, policy, lambda n_sim: SeededEnv(n_sim, log), ThreadRank(rank, board, barrier))
+        return evaluate(config, policy, lambda n_sim: SeededEnv(n_sim, log), transport)
 
-    with ThreadPoolExecutor(size) as pool:
-        return list(pool.map(run, range(size))), log
+    return on_ranks(size, run), log
 
 
 def games(count: int, *overrides: str) -> Config:
@@ -137,20 +110,21 @@ def seeds_of(count: int, version: int = 0, seed: int = 0) -> list[int]:
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("count", [1, 2, 13])
 def test_each_game_is_played_once_with_the_same_score_on_any_number_of_ranks(size: int, count: int) -> None:
-    results, played = on_ranks(games(count), size)
+    results, played = evaluated_by(games(count), size)
     seeds = seeds_of(count)
     assert sorted(played) == sorted(seeds)
     assert all(result == Evaluation([score_of(seed) for seed in seeds], full=True) for result in results)
 
 
 def test_games_are_drawn_from_seed_and_update() -> None:
-    played = [tuple(on_ranks(games(5, f"train.seed={seed}"), 1, version)[1]) for seed in (0, 1) for version in (0, 7)]
-    assert played == [tuple(seeds_of(5, version, seed)) for seed in (0, 1) for version in (0, 7)]
+    cases = [(seed, version) for seed in (0, 1) for version in (0, 7)]
+    played = [tuple(evaluated_by(games(5, f"train.seed={seed}"), 1, version)[1]) for seed, version in cases]
+    assert played == [tuple(seeds_of(5, version, seed)) for seed, version in cases]
     assert len({seed for group in played for seed in group}) == 20
 
 
 def test_the_mean_is_that_of_the_raw_scores() -> None:
-    (result,), _ = on_ranks(games(4), 1)
+    (result,), _ = evaluated_by(games(4), 1)
     assert result.mean == pytest.approx(np.mean([score_of(seed) for seed in seeds_of(4)]))
 
 

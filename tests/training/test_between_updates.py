@@ -1,0 +1,137 @@
+"""Consumers of updates: when each is due, what it does, and that the ranks meet exactly then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dba3c.run_files import checkpoint
+from dba3c.run_files.progress import Progress
+from dba3c.training import between_updates, build
+from dba3c.training.between_updates import CheckWeights, Evaluate, Log, Save, every
+from dba3c.training.evaluation import Evaluation
+from dba3c.training.ranks import Ranks
+from dba3c.training.state import State
+from dba3c.types import Strategy, Transport, Update
+from tests.fakes.agents import small
+from tests.fakes.worlds import world
+
+
+class Restarts:
+    """An actor that is only restarted."""
+
+    def __init__(self) -> None:
+        self.at: list[int] = []
+
+    def restart(self, update: int) -> None:
+        self.at.append(update)
+
+    def __iter__(self) -> Restarts:
+        return self
+
+    def __next__(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Scene:
+    """The consumers of a run of one rank, and what they said."""
+
+    def __init__(self, run_dir: Path, *overrides: str) -> None:
+        config = small(*overrides)
+        agent = build.agent(config)
+        self.state = State(config, agent, build.optimizer(config, agent), run_dir)
+        self.said: list[str] = []
+        self.log = Log(config, run_dir, self.state)
+        self.log.say = self.said.append  # type: ignore[method-assign]
+        self.ranks = Ranks(world(), config, no_strategy, self.state, self.said.append)
+        self.actor = Restarts()
+        self.check = CheckWeights(config, agent, self.ranks)
+        self.evaluate = Evaluate(config, agent, self.ranks, self.state, self.log)
+        self.save = Save(config, self.ranks, self.state, self.actor, self.log)
+
+    @staticmethod
+    def update(number: int) -> Update:
+        return Update(number, 80, 80, skipped=False, stop=False, sums={}, by_rank={})
+
+    def at(self, update: int) -> None:
+        self.state.progress = Progress(updates=update, steps=10 * update)
+
+
+def no_strategy(_transport: Transport) -> Strategy:
+    raise NotImplementedError
+
+
+def test_every_so_many_updates_or_never() -> None:
+    assert [number for number in range(1, 13) if every(4, number)] == [4, 8, 12]
+    assert not any(every(0, number) for number in range(100))
+
+
+def test_each_consumer_is_due_by_its_own_key(tmp_path: Path) -> None:
+    intervals = ("comm.check_every_updates=3", "evaluate.every_updates=4", "checkpoint.every_updates=5")
+    scene = Scene(tmp_path, *intervals, "evaluate.games=2")
+    due = {
+        type(consumer).__name__: [number for number in range(1, 13) if consumer.due(number)]
+        for consumer in (scene.check, scene.evaluate, scene.save, scene.log)
+    }
+    assert due == {"CheckWeights": [3, 6, 9, 12], "Evaluate": [4, 8, 12], "Save": [5, 10], "Log": []}
+
+
+def test_without_games_no_evaluation_is_due(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "evaluate.every_updates=4", "evaluate.games=0")
+    assert not any(scene.evaluate.due(number) for number in range(1, 13))
+    scene.evaluate.at_the_end()
+    assert scene.state.progress.evaluation_score is None
+
+
+def test_evaluation_scores_and_when_the_target_counts_as_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(tmp_path, "evaluate.games=4", "evaluate.probe_games=2", "train.target_score=10")
+    results = [Evaluation([11.0, 13.0], full=False), Evaluation([11.0, 13.0, 10.0, 10.0], full=True)]
+    monkeypatch.setattr(between_updates, "evaluate", lambda *_: results.pop(0))
+    scene.at(8)
+    scene.evaluate.after(Scene.update(8))
+    assert (scene.state.progress.evaluation_score, scene.state.progress.evaluation_games) == (12.0, 2)
+    assert not scene.evaluate.target_reached  # by the probe alone
+    scene.evaluate.at_the_end()
+    assert (scene.state.progress.evaluation_score, scene.state.progress.evaluation_games) == (11.0, 4)
+    assert scene.evaluate.target_reached
+    scene.evaluate.at_the_end()  # has just been done
+    assert not results
+    assert scene.said == [
+        "evaluation after update 8: 12.0, mean of 2 greedy episodes",
+        "evaluation after update 8: 11.0, mean of 4 greedy episodes",
+    ]
+    scene.state.progress.updates = 9
+    assert not scene.evaluate.target_reached  # other weights
+
+
+def saved_updates(run_dir: Path) -> list[int]:
+    return [checkpoint.update_of(path) for path in checkpoint.newest_first(run_dir / "checkpoints")]
+
+
+@pytest.mark.parametrize("restart", [True, False])
+def test_a_save_restarts_the_episodes_if_that_was_asked_for(tmp_path: Path, restart: bool) -> None:
+    scene = Scene(tmp_path, f"checkpoint.restart_games={str(restart).lower()}")
+    scene.at(20)
+    scene.save.after(Scene.update(20))
+    assert saved_updates(tmp_path) == [20]
+    assert scene.actor.at == ([20] if restart else [])
+
+
+def test_a_disk_that_is_full_is_reported_and_training_continues(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    (tmp_path / "checkpoints").write_text("in the way", encoding="utf-8")
+    scene.at(5)
+    assert not scene.save.save()
+    assert len(scene.said) == 1
+    assert scene.said[0].startswith("could not save update 5: ")
+    assert "training continues" in scene.said[0]
+
+
+def test_only_the_first_rank_writes(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.ranks.world = world(rank=1, size=2)
+    assert scene.save.save()
+    assert not (tmp_path / "checkpoints").exists()
