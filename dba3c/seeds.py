@@ -9,7 +9,13 @@ import numpy as np
 
 from dba3c.types import Array
 
-GAMES, ACTIONS, EVALUATION, WEIGHTS, ORDER, REBUILT = 1, 2, 3, 4, 5, 6  # what a number is drawn for
+# What a number is drawn for.
+GAMES = 1
+ACTIONS = 2
+EVALUATION = 3
+WEIGHTS = 4
+ORDER = 5
+REBUILT = 6
 
 
 def mix(x: Array) -> Array:
@@ -50,5 +56,5 @@ def action_noise(seed: int, update: int, simulators: Array, step: int | Array, c
 
 
 def time_order(seed: int, update: int, number: int, steps: int) -> Array:
-    """The order in which the `number`th pass over the rollout that follows `update` takes its time steps."""
+    """The order in which the `number`th pass over the segment that follows `update` takes its time steps."""
     return np.argsort(draw(seed, ORDER, update, number, np.arange(steps)))

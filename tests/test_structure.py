@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from dba3c.config import names
 
 PACKAGE = Path(__file__).parents[1] / "dba3c"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -86,6 +90,33 @@ def test_every_room_has_its_row() -> None:
     rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
     assert rooms <= set(ALLOWED)
     assert len(ALLOWED) <= 15
+
+
+def test_a_room_fits_on_one_look() -> None:
+    for room in ALLOWED:
+        if (PACKAGE / room).is_dir():
+            files = [path for path in (PACKAGE / room).glob("*.py") if path.name != "__init__.py"]
+            assert 4 <= len(files) <= 10, room
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_a_verb_is_a_parser_and_little_more(verb: str) -> None:
+    assert len((PACKAGE / f"{verb}.py").read_text(encoding="utf-8").splitlines()) <= 100
+
+
+@pytest.mark.parametrize("name", ["types.py", "training/loop.py", "training/run.py", "run_files/progress.py"])
+def test_seams_and_loop_name_no_algorithm(name: str) -> None:
+    """A new algorithm must not need an edit there."""
+    text = (PACKAGE / name).read_text(encoding="utf-8").lower()
+    words = set(re.findall(r"[a-z0-9_]+", text))
+    assert not words & {*names.PARTS["algorithm.name"], "advantage", "advantages", "advantage_scale", "entropy"}
+
+
+@pytest.mark.parametrize("key", sorted(names.PARTS))
+def test_every_registered_part_exists(key: str) -> None:
+    for name, place in names.PARTS[key].items():
+        if name != "horovod" or find_spec("horovod"):
+            assert names.find(key, name) is not None, place
 
 
 def test_actors_know_nothing_of_learning_but_its_returns() -> None:

@@ -18,9 +18,7 @@ class Surroundings(NamedTuple):
     optimizer: Optimizer
     timings: Timings
     clock: Clock  # at the start
-    follow: Callable[[Update, Clock], None] = lambda _update, _clock: (
-        None
-    )  # told of each update once its weights are there
+    follow: Callable[[Update, Clock], None] = lambda *_: None  # called after each update, once its weights are there
     waits_for_all: Callable[[int], bool] = lambda _: False  # whether the update after this one waits for every rank
 
 

@@ -21,7 +21,9 @@ BEATS_PER_LIMIT = 30
 WORTH_REPORTING = 3.0  # seconds of silence of a rank that came back
 PATIENCE = 10.0  # times the median update that an update may take
 
-COMPUTING, ARRIVED, BUSY = "computing", "arrived", "busy"
+COMPUTING = "computing"
+ARRIVED = "arrived"
+BUSY = "busy"
 
 
 class Beat(NamedTuple):

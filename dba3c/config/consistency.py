@@ -8,11 +8,11 @@ from dba3c.config.schema import Config
 
 def check_contradictions(config: Config) -> None:
     """Refuse values that are fine alone but not together."""
-    rollout = config.env.n_sim * config.actor.n_steps
-    if config.actor.kind == "lockstep" and config.batch_size != rollout:
+    segment = config.env.n_sim * config.actor.n_steps
+    if config.actor.kind == "lockstep" and config.batch_size != segment:
         raise ConfigError(
             f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
-            f" actor.n_steps = {rollout}; set train.batch_size=auto or {rollout}, or actor.kind=async"
+            f" actor.n_steps = {segment}; set train.batch_size=auto or {segment}, or actor.kind=async"
         )
     if config.comm.strategy == "allreduce" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
@@ -25,10 +25,10 @@ def check_contradictions(config: Config) -> None:
 
 
 def check_ppo(config: Config) -> None:
-    """Refuse what does not go together with several passes over a rollout."""
+    """Refuse what does not go together with several passes over a segment."""
     if config.actor.kind != "lockstep":
         raise ConfigError(
-            f"actor.kind={config.actor.kind}: algorithm.name=ppo learns from whole rollouts; use lockstep"
+            f"actor.kind={config.actor.kind}: algorithm.name=ppo learns from whole segments; use lockstep"
         )
     minibatches, updates = config.algorithm.minibatches, config.algorithm.minibatches * config.algorithm.passes
     if config.actor.n_steps % minibatches:
@@ -36,7 +36,7 @@ def check_ppo(config: Config) -> None:
     if config.checkpoint.restart_games and config.checkpoint.every_updates % updates:
         raise ConfigError(
             f"checkpoint.every_updates={config.checkpoint.every_updates}: with checkpoint.restart_games it must be a"
-            f" multiple of the {updates} updates that algorithm.passes × algorithm.minibatches take from a rollout"
+            f" multiple of the {updates} updates that algorithm.passes × algorithm.minibatches take from a segment"
         )
 
 
@@ -54,7 +54,7 @@ def check_ranks(config: Config, ranks: int) -> None:
     if config.train.total_steps < effective:
         raise ConfigError(
             f"train.total_steps={config.train.total_steps}: is less than one update of {ranks} ranks × "
-            f"{config.batch_size} data points = {effective}; raise it, or lower train.batch_size or env.n_sim"
+            f"{config.batch_size} samples = {effective}; raise it, or lower train.batch_size or env.n_sim"
         )
 
 

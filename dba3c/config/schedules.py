@@ -1,4 +1,4 @@
-"""Numbers that change while training goes on."""
+"""Numbers that change with the progress of the training."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ EXIT_BAD_INPUT = 2
 EXIT_NOT_FINITE = 3  # training stopped by NaN or Inf gradients; the last good weights are saved
 EXIT_NOT_SAVED = 4  # the last save failed
 EXIT_LOST = 5  # a rank is dead, stopped or cut off; the others named it and left
-EXIT_STOPPED = 75  # stopped by a signal and saved; the same command goes on (EX_TEMPFAIL)
+EXIT_STOPPED = 75  # stopped by a signal and saved; rerun the same command to resume (EX_TEMPFAIL)
 ABORT_SECONDS = 5
 
 

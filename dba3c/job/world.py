@@ -18,11 +18,11 @@ from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_ERROR, fail
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # what launchers tell their tasks
+TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # set by launchers
 TASK_NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 SINGLETONS = (
     "dba3c: {name}={tasks}, but MPI found only 1 rank: the launcher and the MPI library do not speak the same PMI;"
-    " use srun --mpi=pmix (srun --mpi=list tells what there is), or mpirun inside the allocation"
+    " use srun --mpi=pmix (srun --mpi=list shows what there is), or mpirun inside the allocation"
 )
 
 
@@ -91,7 +91,7 @@ def refuse_singletons(size: int) -> None:
 def unname_shared_memory(host: MPI.Intracomm) -> None:
     """Take away the names of the memory that MPI shares among the ranks of a host.
 
-    Once every rank has it mapped nobody needs them, and without names it is freed when the ranks end, even by SIGKILL.
+    Once every rank has mapped it the names are of no use; without them it is freed when the ranks end, even by SIGKILL.
     """
     host.alltoall([None] * host.size)  # maps what would be mapped with the first message
     host.Barrier()

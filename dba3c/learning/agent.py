@@ -116,5 +116,5 @@ def flat(array: Array) -> Array:
 
 @functools.cache
 def no_numbers(count: int) -> tf.Tensor:
-    """[count, 0], made once: making it anew would cost each prediction about 10 µs."""
+    """Make [count, 0] once: making it for each prediction would cost 10 µs."""
     return tf.zeros((count, 0))

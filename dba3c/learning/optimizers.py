@@ -94,7 +94,7 @@ class FlatOptimizer:
             self._slots[name].assign(value)
 
     def state(self) -> dict[str, Array]:
-        """The slots, and last the steps: whoever reads all of it between two steps can tell."""
+        """Read the slots and then the count of steps, which shows whether a step came in between."""
         return {name: slot.numpy() for name, slot in self._slots.items()} | {"steps": np.int64(self._steps)}
 
     def restore(self, state: dict[str, Array]) -> None:

@@ -1,4 +1,4 @@
-"""What a run tells: live display, metrics.csv, TensorBoard events, summary.json; a null object on the other ranks."""
+"""What a run reports: live display, metrics.csv, TensorBoard events, summary.json; a null object on the other ranks."""
 
 from __future__ import annotations
 

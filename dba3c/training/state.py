@@ -72,7 +72,7 @@ class State:
     def save_now(self, equal_weights: bool) -> str:
         """Save from another thread than the one that learns; return what became of it."""
         if self._config.checkpoint.restart_games or not equal_weights:
-            # Episodes would not start anew with this save, or the ranks' weights differ between two meetings.
+            # Episodes restart at regular saves only; without equal weights only a meeting has a state to save.
             return "the last regular save counts"
         try:
             return f"saved update {self._save_whole_update():,}"
