@@ -1,12 +1,12 @@
 # make train   trains on all cores of this machine (GAME=pong PRESET=ppo, NP=ranks, ARGS='--section.key=value')
 # make test    installs what the tests need and runs them
 # make lint    ruff and mypy
-# make faults  the tests of faults alone; writes what happened into docs/faults.md
-# make soak    kills a training fifty times at random moments; its weights at the end must be those of an unbroken run
+# make faults  runs only the tests of faults and writes what happened to docs/faults.md
+# make soak    kills a training fifty times at random moments; its final weights must equal those of an unbroken run
 # make bench   measures the speed of training on this machine
-# make results   docs/results.md, from the logs in docs/runs
+# make results writes docs/results.md from the logs in docs/runs
 # make horovod builds Horovod for comm.transport=horovod
-# make validate  predicted against measured pace over shaped links between 16 hosts (root)
+# make validate  compares predicted and measured pace over shaped links between 16 hosts (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
 
 GAME ?= breakout
@@ -23,7 +23,7 @@ SITE_MPIRUN := $(shell command -v mpirun 2>/dev/null)
 MPIRUN := $(or $(SITE_MPIRUN),$(BIN)/mpirun)
 EXTRA := $(if $(SITE_MPIRUN),,mpi)
 
-# Containers run as root, which Open MPI refuses unless told.
+# Containers run as root, which Open MPI refuses by default.
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 
@@ -71,8 +71,8 @@ results: setup
 
 horovod: .venv/horovod
 
-# Horovod is built against the installed TensorFlow. xla_mpi_ops.cc holds only code for GPUs, but wants headers that TensorFlow's
-# wheel does not bring.
+# Horovod is built against the installed TensorFlow. xla_mpi_ops.cc holds only code for GPUs, but needs headers that
+# TensorFlow's wheel does not contain.
 .venv/horovod: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check 'setuptools<81' wheel 'cmake<4' packaging psutil pyyaml cloudpickle cffi
 	rm -rf .venv/src && mkdir .venv/src
