@@ -47,14 +47,16 @@ def hang() -> None:
     threading.Event().wait()
 
 
-def guarded(*lives: int | None, fail: Callable[[], object] = burn, most: int = 3) -> tuple[Guarded, list[str]]:
+def guarded(
+    *lives: int | None, fail: Callable[[], object] = burn, most: int = 3, seconds: float = 1.0
+) -> tuple[Guarded, list[str]]:
     """Simulators of which each generation lives so many steps; and the reasons why they were replaced."""
     generations, reasons = iter(lives), list[str]()
 
     def make() -> Sick:
         return Sick(next(generations), fail)
 
-    return Guarded(make, lambda count: FIRST_SEEDS + 100 * count, 1.0, most, reasons.append), reasons
+    return Guarded(make, lambda count: FIRST_SEEDS + 100 * count, seconds, most, reasons.append), reasons
 
 
 def actions_for(observations: Array) -> Array:
@@ -62,8 +64,11 @@ def actions_for(observations: Array) -> Array:
 
 
 @pytest.mark.parametrize(("fail", "reason"), [(burn, "RuntimeError: on fire"), (hang, "TimeoutError: no answer")])
-def test_new_simulators_with_new_games(fail: Callable[[], object], reason: str) -> None:
-    env, reasons = guarded(2, None, fail=fail)
+def test_new_simulators_with_new_games(
+    fail: Callable[[], object], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuilding, "GLANCE", 0.3)
+    env, reasons = guarded(2, None, fail=fail, seconds=0.3)
     observations = env.reset(FIRST_SEEDS)
     for _ in range(2):
         step = env.step(actions_for(observations))

@@ -1,4 +1,4 @@
-"""The flat vector: pack and unpack are inverse, gradients pass through, the paper's clip per tensor, the hash."""
+"""The flat vector: pack and unpack are inverse, gradients pass through, the paper's clip per tensor."""
 
 from __future__ import annotations
 
