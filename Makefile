@@ -1,7 +1,11 @@
 # make train   trains on all cores of this machine (GAME=pong PRESET=ppo, NP=ranks, ARGS='--section.key=value')
-# make test    installs what the tests need and runs them
+# make test    installs what the tests need and runs all of them
+# make test-fast     those that start no processes; under 90 s on two cores
+# make test-mpi      whole programs and jobs, and tests/mpi on real ranks
+# make test-faults   ranks, disks and simulators that fail
+# make test-cluster  a real Slurm on this machine (root)
 # make lint    ruff and mypy
-# make faults  runs only the tests of faults and writes what happened to docs/faults.md
+# make faults  runs the tests of faults, here and on the cluster, and writes what happened to docs/faults.md
 # make soak    kills a training fifty times at random moments; its final weights must equal those of an unbroken run
 # make bench   measures the speed of training on this machine
 # make results writes docs/results.md from the logs in docs/runs
@@ -30,7 +34,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: train test faults soak lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
+.PHONY: train test test-fast test-mpi test-faults test-cluster faults soak lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
 
 train: .venv/installed
 	$(MPIRUN) -np $(NP) $(BIN)/python -m dba3c.train --preset $(PRESET) --game $(GAME) --run-dir runs/$(GAME) $(ARGS)
@@ -51,6 +55,21 @@ setup-dev: .venv/installed-dev
 
 test: setup-dev cluster-packages
 	$(BIN)/python -m pytest tests $(ARGS)
+
+# What starts processes; test_readme.py trains with the example of README.
+JOBS := tests/end_to_end tests/test_readme.py
+
+test-fast: setup-dev
+	$(BIN)/python -m pytest tests $(JOBS:%=--ignore=%) --ignore=tests/faults --ignore=tests/cluster $(ARGS)
+
+test-mpi: setup-dev
+	$(BIN)/python -m pytest $(JOBS) $(ARGS)
+
+test-faults: setup-dev
+	$(BIN)/python -m pytest tests/faults $(ARGS)
+
+test-cluster: setup-dev cluster-packages
+	$(BIN)/python -m pytest tests/cluster $(ARGS)
 
 faults: setup-dev cluster-packages
 	FAULT_TABLE=docs/faults.md $(BIN)/python -m pytest tests/faults tests/cluster/test_faults.py

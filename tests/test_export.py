@@ -1,4 +1,4 @@
-"""export: an agent in half the precision, which evaluate and record play."""
+"""export: an agent is kept in half the precision, with the score of its own weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dba3c import evaluate, record
 from dba3c.config.schema import Config
 from dba3c.envs.atari_names import resolve_game
 from dba3c.export import main
@@ -65,18 +64,6 @@ def test_the_score_of_other_weights_is_not_taken(run_dir: Path) -> None:
     (run_dir / "summary.json").write_text(json.dumps({"updates": 3, "evaluation_score": 99.0}), encoding="utf-8")
     main([str(run_dir)])
     assert shipped("space_invaders").progress["evaluation_score"] == 12.5
-
-
-def test_evaluate_and_record_play_it(run_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    main([str(run_dir)])
-    file = tmp_path / "scores.json"
-    assert evaluate.main(["--pretrained=space_invaders", "--games=2", f"--json={file}"]) == 0
-    scores = json.loads(file.read_text(encoding="utf-8"))["scores"]
-    words = ["--pretrained=space_invaders", "--games=2", "--seconds=0.5", f"--out={tmp_path / 'film.gif'}"]
-    assert record.main(words) == 0
-    told = ", ".join(f"episode {number + 1} with score {score:g}" for number, score in enumerate(scores))
-    assert f"film.gif: {told}\n" in capfd.readouterr().out
-    assert (tmp_path / "film.gif").read_bytes().startswith(b"GIF89a")
 
 
 def test_the_file_can_be_named(run_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

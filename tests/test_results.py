@@ -19,18 +19,19 @@ def columns(text: str) -> list[dict[str, str]]:
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Logs of three runs: two seeds of Breakout with a change, and Pong, which is unfinished."""
+    place = tmp_path_factory.mktemp("results")
     rows = [row(n, evaluation_score=10.0 * n, evaluation_games=50) for n in range(1, 7)]
     for seed, score in ((0, 60.0), (1, 80.0)):
         last = [*rows[:-1], rows[-1] | {"evaluation_score": score}]
         overrides = (f"train.seed={seed}", "optimizer.learning_rate=0.002", "env.life_loss_terminal=false")
-        path = write_run(tmp_path / f"runs/breakout-{seed}", last, ended(last, ranks=4, cores=8), overrides)
-        assert main([str(path), "--logs", str(tmp_path / "logs")]) == 0
-    pong = write_run(tmp_path / "runs/pong", [row(1)], overrides=("env.game=pong",), preset="paper-pong")
-    assert main([str(pong), "--logs", str(tmp_path / "logs")]) == 0
-    return tmp_path / "logs"
+        path = write_run(place / f"runs/breakout-{seed}", last, ended(last, ranks=4, cores=8), overrides)
+        assert main([str(path), "--logs", str(place / "logs")]) == 0
+    pong = write_run(place / "runs/pong", [row(1)], overrides=("env.game=pong",), preset="paper-pong")
+    assert main([str(pong), "--logs", str(place / "logs")]) == 0
+    return place / "logs"
 
 
 def made(folder: Path) -> str:
@@ -39,8 +40,13 @@ def made(folder: Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def test_a_row_for_each_configuration(folder: Path) -> None:
-    breakout, pong = columns(made(folder))
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return made(folder)
+
+
+def test_a_row_for_each_configuration(page: str) -> None:
+    breakout, pong = columns(page)
     assert breakout["game"] == "breakout"
     assert breakout["seeds"] == "0, 1"
     assert breakout["preset"] == "`paac` (changed)"
@@ -51,34 +57,31 @@ def test_a_row_for_each_configuration(folder: Path) -> None:
     assert (pong["preset"], pong["score (episodes)"], pong["cores"]) == ("`paper-pong`", "–", "–")
 
 
-def test_the_papers_stand_beside(folder: Path) -> None:
-    breakout, pong = (list(cells.values()) for cells in columns(made(folder)))
+def test_the_papers_stand_beside(page: str) -> None:
+    breakout, pong = (list(cells.values()) for cells in columns(page))
     assert breakout[-4:] == ["350 (0.5 h)", "–", "470.1 (12 h)", "565.3 (15 h)"]
     assert pong[-4:] == ["20 (4 h)", "18 (24 h)", "20.6 (12 h)", "20.9 (15 h)"]
-    assert all(
-        words in made(folder) for words in ("1801.02852", "read from training curves", "1611.06256", "1705.04862")
-    )
+    assert all(words in page for words in ("1801.02852", "read from training curves", "1611.06256", "1705.04862"))
 
 
-def test_the_command_of_a_row_gives_its_configuration(folder: Path) -> None:
-    text = made(folder)
-    loop = next(line for line in text.splitlines() if line.startswith("1. `")).removeprefix("1. `").removesuffix("`")
+def test_the_command_of_a_row_gives_its_configuration(folder: Path, page: str) -> None:
+    loop = next(line for line in page.splitlines() if line.startswith("1. `")).removeprefix("1. `").removesuffix("`")
     assert loop.startswith("for seed in 0 1; do mpirun -np 4 python -m dba3c.train ")
     words = shlex.split(loop.partition("dba3c.train ")[2].partition(";")[0].replace("$seed", "1"))
     order = train.parse(words)
     assert order.run_dir == Path("runs/breakout-1")
     assert order.config == logs.read([folder / "breakout-1"])[0].config
-    assert "2. `python -m dba3c.train --preset paper-pong --run-dir runs/pong`" in text
+    assert "2. `python -m dba3c.train --preset paper-pong --run-dir runs/pong`" in page
 
 
-def test_the_picture_lies_beside(folder: Path) -> None:
-    assert "![learning curves](results.png)" in made(folder)
+def test_the_picture_lies_beside(folder: Path, page: str) -> None:
+    assert "![learning curves](results.png)" in page
     assert (folder.parent / "results.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_same_logs_give_the_same_page(folder: Path) -> None:
-    first, picture = made(folder), (folder.parent / "results.png").read_bytes()
-    assert (made(folder), (folder.parent / "results.png").read_bytes()) == (first, picture)
+def test_the_same_logs_give_the_same_page(folder: Path, page: str) -> None:
+    picture = (folder.parent / "results.png").read_bytes()
+    assert (made(folder), (folder.parent / "results.png").read_bytes()) == (page, picture)
 
 
 def test_a_misspelt_folder_is_refused_and_the_table_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

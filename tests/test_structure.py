@@ -11,7 +11,8 @@ import pytest
 
 from dba3c.config import names
 
-PACKAGE = Path(__file__).parents[1] / "dba3c"
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "dba3c"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 SHARED = {"types", "seeds", "config"}  # everyone may use these
@@ -51,6 +52,9 @@ LIBRARIES = {  # heavy or system libraries and the only rooms that may import th
     "yaml": {"config"},
     "keras": {"networks"},
 }
+
+NOT_ROOMS = {"fakes", "mpi", "end_to_end", "faults", "cluster"}  # folders of tests: fakes, and what starts processes
+STARTERS = {"subprocess", "multiprocessing", "tests.fakes.real_jobs"}
 
 
 def part_of(path: Path) -> str:
@@ -150,3 +154,14 @@ def test_most_functions_are_short() -> None:
         if isinstance(node, ast.FunctionDef)
     ]
     assert sum(length <= 20 for length in lengths) / len(lengths) > 0.85
+
+
+def test_each_room_has_its_folder_of_tests() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {path.parent.name for path in TESTS.glob("*/__init__.py")} - NOT_ROOMS == rooms
+
+
+def test_tests_of_rooms_and_verbs_start_no_processes() -> None:
+    """So that `make test-fast` is fast; test_readme.py, which trains, is not part of it."""
+    paths = [path for path in TESTS.rglob("*.py") if path.relative_to(TESTS).parts[0] not in NOT_ROOMS]
+    assert {path.name for path in paths if imported_names(path) & STARTERS} <= {"test_readme.py"}

@@ -31,7 +31,7 @@ VALUES = [
 VALUE = st.sampled_from(VALUES) | st.text(max_size=8)
 OPTIONS = st.sampled_from(NAMES).map("--{}".format) | st.builds("--{}={}".format, st.sampled_from(NAMES), VALUE)
 MANY = settings(
-    max_examples=200,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,

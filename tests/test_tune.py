@@ -13,3 +13,8 @@ def test_tune_refuses_bad_input_before_any_rank_starts(
 ) -> None:
     assert tune.main([words]) == 2
     assert remedy in capsys.readouterr().err
+
+
+def test_a_time_that_is_no_number_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune.main(["--seconds=x"]) == 2
+    assert "--seconds" in capsys.readouterr().err

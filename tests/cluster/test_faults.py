@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 
 
 @pytest.mark.fault(1, "SIGKILL on one of four hosts, comm.on_failure=shrink")
-def test_the_other_hosts_go_on(tmp_path: Path, happened: Happened) -> None:
+def test_the_other_hosts_continue(tmp_path: Path, happened: Happened) -> None:
     """Under mpirun inside an allocation, as slurm/train.sbatch does it with LAUNCH=mpirun."""
     log, launcher = tmp_path / "log", f"{Path(sys.executable).parent}/mpirun"
     options = ("--train.total_steps=1600", "--comm.check_every_updates=1")
@@ -29,16 +29,16 @@ def test_the_other_hosts_go_on(tmp_path: Path, happened: Happened) -> None:
     job = sbatch("train.sbatch", log, *real_jobs.TINY, *options, **variables)
     wait_for(lambda: newest_update(tmp_path) >= 20, log)
     since = time.monotonic()
-    wait_for(lambda: "ranks go on" in log.read_text(encoding="utf-8"), log)
+    wait_for(lambda: "training continues on" in log.read_text(encoding="utf-8"), log)
     took = time.monotonic() - since
     wait_for(lambda: ended(job), log)
     text = log.read_text(encoding="utf-8")
-    assert "rank 2 on node3 died in update 25: 3 of 4 ranks go on" in text
+    assert "rank 2 on node3 failed in update 25: training continues on 3 of 4 ranks" in text
     assert real_jobs.summary(tmp_path)["lost_ranks"] == ["rank 2 on node3"]
     assert real_jobs.summary(tmp_path)["steps"] >= 1600
     assert "back into the queue" not in text
     assert took < 10
-    happened("rank and host named, 3 go on with equal weights, code 0", took, "the update in flight")
+    happened("rank and host named, 3 continue with equal weights, code 0", took, "the update in flight")
 
 
 @pytest.mark.fault(19, "network of one of four hosts cut")
@@ -79,4 +79,4 @@ def test_a_slow_network_is_waited_for_and_told(tmp_path: Path, happened: Happene
     waited = real_jobs.summary(tmp_path)["shares"]["wait"]
     assert waited > 0.5
     assert float(list(csv.DictReader((tmp_path / "metrics.csv").open()))[-1]["wait_share"]) > 0.3
-    happened(f"goes on; {waited:.0%} of the time waiting, as summary and metrics tell")
+    happened(f"training continues; {waited:.0%} of the time waiting, as summary and metrics tell")

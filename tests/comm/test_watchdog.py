@@ -79,7 +79,7 @@ def scene() -> Iterator[Scene]:
 
 
 def test_quiet_work_is_left_alone(scene: Scene) -> None:
-    scene.work(3 * LIMIT)
+    scene.work(2 * LIMIT)
     assert (scene.failures, scene.said) == ([], [])
 
 
@@ -116,7 +116,7 @@ def test_an_update_may_take_ten_times_the_usual(scene: Scene, monkeypatch: pytes
     monkeypatch.setattr(watchdog, "PATIENCE", 1000.0)
     scene.work(0.2)
     scene.update(99, but=1)
-    time.sleep(3 * LIMIT)
+    time.sleep(2 * LIMIT)
     assert scene.failures == []
 
 
@@ -125,7 +125,7 @@ def test_an_evaluation_may_take_as_long_as_it_likes(scene: Scene, rank: int) -> 
     scene.work(0.2)
     with scene.dogs[rank].busy():
         scene.update(99, but=rank)
-        time.sleep(3 * LIMIT)
+        time.sleep(2 * LIMIT)
     assert scene.failures == []
     waiting.until(lambda: bool(scene.failures), 5)  # but not what comes after it
     assert f"rank {rank} on {HOSTS[rank]} is stuck in update" in scene.failures[0][1]

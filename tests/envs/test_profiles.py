@@ -6,49 +6,64 @@ import numpy as np
 import pytest
 
 from dba3c import envs
-from dba3c.types import Step
+from dba3c.types import Array, Step
 from tests.envs.playing import env_settings, random_play
 
 PROFILES = ("deepmind", "paper")
 ARRAYS = Step._fields[:4]  # of which each simulator has a row
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_rewards_are_raw(profile: str) -> None:
-    env = envs.make(env_settings(profile, "seaquest"), 2, threads=1)
-    assert max(step.rewards.max() for _, step in random_play(env, [1, 2], 300)) == 20.0
+@pytest.fixture(scope="module", params=PROFILES)
+def seaquest(request: pytest.FixtureRequest) -> list[tuple[Step, Array]]:
+    """Steps of two simulators, and copies of their observations from when these were new."""
+    env = envs.make(env_settings(request.param, "seaquest"), 2, threads=1)
+    return [(step, step.observations.copy()) for _, step in random_play(env, [1, 2], 300)]
+
+
+def test_rewards_are_raw(seaquest: list[tuple[Step, Array]]) -> None:
+    assert max(step.rewards.max() for step, _ in seaquest) == 20.0
+
+
+def test_observations_stay_as_they_are_while_the_simulators_go_on(seaquest: list[tuple[Step, Array]]) -> None:
+    for step, copy in seaquest:
+        np.testing.assert_array_equal(step.observations, copy)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_lost_life_is_terminal_only_if_configured(profile: str) -> None:
     """Breakout has five lives: four are lost before the game ends with the fifth."""
-    terminal, ended = {}, {}
+    terminal, ended = dict[bool, list[int]](), dict[bool, int]()
     for configured in (True, False):
         env = envs.make(env_settings(profile, "breakout", life_loss_terminal=configured), 1, threads=1)
-        steps = [step for _, step in random_play(env, [5], 500)]
-        last = next(t for t, step in enumerate(steps) if step.ended[0])
-        terminal[configured] = [t for t, step in enumerate(steps[: last + 1]) if step.terminal[0]]
-        ended[configured] = last
+        terminal[configured] = []
+        for t, (_, step) in enumerate(random_play(env, [5], 500)):
+            terminal[configured] += [t] * bool(step.terminal[0])
+            if step.ended[0]:
+                ended[configured] = t
+                break
     assert ended[True] == ended[False]
     assert terminal[False] == [ended[False]]
     assert len(terminal[True]) == 5
     assert terminal[True][-1] == ended[True]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_simulators_play_does_not_depend_on_its_neighbours(profile: str, threads: int) -> None:
-    seeds, config = [11, 7, 2_000_000_011, 0], env_settings(profile, "space_invaders")
-    together = list(random_play(envs.make(config, 4, threads, max_frames=240), seeds, 150))
-    assert any(step.ended.any() for _, step in together)
+def test_a_simulators_play_depends_neither_on_its_neighbours_nor_on_the_threads(profile: str) -> None:
+    seeds, config = [11, 2_000_000_011], env_settings(profile, "space_invaders")
+    one_thread, two_threads = (
+        list(random_play(envs.make(config, len(seeds), threads, max_frames=240), seeds, 120)) for threads in (1, 2)
+    )
+    assert any(step.ended.any() for _, step in one_thread)
     for simulator, seed in enumerate(seeds):
         alone = envs.make(config, 1, 1, max_frames=240)
         start = alone.reset(np.array([seed], np.int32))
-        np.testing.assert_array_equal(start[0], together[0][1].observations[simulator])
-        for actions, whole in together[1:]:
+        np.testing.assert_array_equal(start[0], one_thread[0][1].observations[simulator])
+        for (actions, whole), (_, threaded) in zip(one_thread[1:], two_threads[1:], strict=True):
             step = alone.step(actions[simulator : simulator + 1])
-            for name, one, all_four in zip(ARRAYS, step, whole, strict=False):
-                np.testing.assert_array_equal(one[0], all_four[simulator], err_msg=name)
+            for name in ARRAYS:
+                mine = getattr(step, name)[0]
+                np.testing.assert_array_equal(mine, getattr(whole, name)[simulator], err_msg=name)
+                np.testing.assert_array_equal(mine, getattr(threaded, name)[simulator], err_msg=name)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -61,14 +76,6 @@ def test_same_seeds_same_play_and_other_seeds_other_play(profile: str) -> None:
     assert any((one.observations != two.observations).any() for one, two in zip(first, other, strict=True))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_observations_stay_as_they_are_while_the_simulators_go_on(profile: str) -> None:
-    env = envs.make(env_settings(profile, "seaquest"), 2, threads=1)
-    steps = [(step, step.observations.copy()) for _, step in random_play(env, [1, 2], 8)]
-    for step, copy in steps:
-        np.testing.assert_array_equal(step.observations, copy)
-
-
 @pytest.mark.parametrize(("profile", "steps"), [("deepmind", 100), ("paper", 133)])
 def test_max_frames_ends_a_game(profile: str, steps: int) -> None:
     """400 frames are 100 steps of 4, or 133 of 3 on average."""
@@ -79,8 +86,8 @@ def test_max_frames_ends_a_game(profile: str, steps: int) -> None:
 
 @pytest.mark.parametrize(("profile", "channels"), [("deepmind", 4), ("paper", 12)])
 def test_shapes_and_actions(profile: str, channels: int) -> None:
-    env = envs.make(env_settings(profile, "breakout"), 3, threads=1)
-    assert (env.n_sim, env.action_space.n, env.observation_space.shape) == (3, 4, (channels, 84, 84))
-    for _, step in random_play(env, [1, 2, 3], 2):
-        assert step.observations.shape == (3, channels, 84, 84)
+    env = envs.make(env_settings(profile, "breakout"), 2, threads=1)
+    assert (env.n_sim, env.action_space.n, env.observation_space.shape) == (2, 4, (channels, 84, 84))
+    for _, step in random_play(env, [1, 2], 2):
+        assert step.observations.shape == (2, channels, 84, 84)
         assert step.observations.dtype == np.uint8

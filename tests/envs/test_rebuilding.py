@@ -48,7 +48,7 @@ def hang() -> None:
 
 
 def rebuilding_env(
-    *lives: int | None, fail: Callable[[], object] = burn, most: int = 3
+    *lives: int | None, fail: Callable[[], object] = burn, most: int = 3, seconds: float = 1.0
 ) -> tuple[RebuildingEnv, list[str]]:
     """Simulators of which each generation lives so many steps; and the reasons why they were replaced."""
     generations, reasons = iter(lives), list[str]()
@@ -56,7 +56,7 @@ def rebuilding_env(
     def make() -> Sick:
         return Sick(next(generations), fail)
 
-    return RebuildingEnv(make, lambda count: FIRST_SEEDS + 100 * count, 1.0, most, reasons.append), reasons
+    return RebuildingEnv(make, lambda count: FIRST_SEEDS + 100 * count, seconds, most, reasons.append), reasons
 
 
 def actions_for(observations: Array) -> Array:
@@ -64,8 +64,11 @@ def actions_for(observations: Array) -> Array:
 
 
 @pytest.mark.parametrize(("fail", "reason"), [(burn, "RuntimeError: on fire"), (hang, "TimeoutError: no answer")])
-def test_new_simulators_play_new_episodes(fail: Callable[[], object], reason: str) -> None:
-    env, reasons = rebuilding_env(2, None, fail=fail)
+def test_new_simulators_play_new_episodes(
+    fail: Callable[[], object], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuilding, "WAIT_SECONDS", 0.3)
+    env, reasons = rebuilding_env(2, None, fail=fail, seconds=0.3)
     observations = env.reset(FIRST_SEEDS)
     for _ in range(2):
         step = env.step(actions_for(observations))

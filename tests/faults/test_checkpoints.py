@@ -46,7 +46,9 @@ def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_loaded(
         np.testing.assert_array_equal(loaded.weights, state(1).weights)
         assert len(warnings) == 1
         assert newest.name in warnings[0]
-    happened(f"{how} at {PLACES} random places: told, the one before loaded, every time", lost="since the one before")
+    happened(
+        f"{how} at {PLACES} random places: reported, the one before loaded, every time", lost="since the one before"
+    )
 
 
 def save_for_ever(folder: Path) -> None:

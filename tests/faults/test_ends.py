@@ -76,7 +76,7 @@ def test_a_rank_stopped_for_ever_is_named_by_one_other_and_the_job_saved(
 def test_a_rank_that_computes_for_ever_is_named_and_the_job_saved(tmp_path: Path, happened: Happened) -> None:
     ended = ended_by("3:25:hang", tmp_path, *SOON)
     assert ended.code == EXIT_LOST, ended.output
-    assert lines(ended.output, f"rank 3 on {HOST} does not get on with update 25"), ended.output
+    assert lines(ended.output, f"rank 3 on {HOST} is stuck in update 25"), ended.output
     assert loadable(tmp_path) == 24
     happened(f"rank 3 named after 5 s, saved, code {EXIT_LOST}", ended.seconds)
 
@@ -104,9 +104,9 @@ def test_weights_that_drift_are_found_at_the_next_comparison(tmp_path: Path, hap
 def test_simulators_that_always_crash_are_given_up_and_end_the_job(tmp_path: Path, happened: Happened) -> None:
     ended = ended_by("1:18+:sim-crash", tmp_path, "--env.rebuilds_per_minute=3")
     assert ended.code == EXIT_ERROR, ended.output
-    assert len(lines(ended.output, "simulators 2-3 failed.*built anew")) == 3
+    assert len(lines(ended.output, "simulators 2-3 failed.*rebuilt")) == 3
     assert f"dba3c: rank 1 on {HOST} failed, after update 17: SimulatorError: simulators failed 4 times" in ended.output
-    happened("built anew three times, then given up, rank named, code 1", ended.seconds, "at most 8 updates")
+    happened("rebuilt three times, then given up, rank named, code 1", ended.seconds, "at most 8 updates")
 
 
 def test_a_misspelt_fault_is_refused_with_a_near_one(tmp_path: Path) -> None:

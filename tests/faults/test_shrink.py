@@ -1,4 +1,4 @@
-"""A dead rank that the others survive: mpirun --with-ft ulfm and comm.on_failure=shrink."""
+"""A failed rank that the others survive: mpirun --with-ft ulfm and comm.on_failure=shrink."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BACKUP = ("--comm.strategy=backup", "--comm.n_backup=1")
     ("victims", "options"), [([2], ()), ([0, 3], ()), ([1], BACKUP)], ids=["rank 2", "ranks 0 and 3", "backup"]
 )
 @pytest.mark.fault(1, "SIGKILL with comm.on_failure=shrink")
-def test_the_others_go_on_with_equal_weights(
+def test_the_survivors_continue_with_equal_weights(
     tmp_path: Path, happened: Happened, victims: list[int], options: tuple[str, ...]
 ) -> None:
     """Weights are compared after every update, or the job would not end with 0."""
@@ -30,13 +30,13 @@ def test_the_others_go_on_with_equal_weights(
     job = four_ranks.Job(tmp_path, *SHRINK, *options, fault=faults, launcher=FAULT_TOLERANT)
     job.wait_for_update(20)
     since = time.monotonic()
-    job.wait_for_words("ranks go on")
+    job.wait_for_words("training continues on")
     took = time.monotonic() - since
     ended = job.end(since)
     assert ended.code == 0, ended.output
     left, names = four_ranks.RANKS - len(victims), [f"rank {victim} on {HOST}" for victim in victims]
-    assert re.search(r"died in update 2[3-6]: \d of \d ranks go on", ended.output)
-    assert f"an update learns from {8 * left} data points instead of" in ended.output
+    assert re.search(r"failed in update 2[3-6]: training continues on \d of \d ranks", ended.output)
+    assert f"with {8 * left} samples per update instead of" in ended.output
     summary = real_jobs.summary(tmp_path)
     assert summary["ranks"] == left
     assert len(summary["lost_ranks"]) == len(victims)
@@ -44,7 +44,7 @@ def test_the_others_go_on_with_equal_weights(
     assert STEPS <= summary["steps"] < STEPS + 32
     assert four_ranks.loadable(tmp_path) == summary["updates"]
     assert took < 10
-    happened(f"{' and '.join(names)}: {left} go on with equal weights, code 0", took, "the update in flight")
+    happened(f"{' and '.join(names)}: {left} continue with equal weights, code 0", took, "the update in flight")
 
 
 def test_shrinking_is_refused_under_a_launcher_that_cannot(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.fakes.catch import Catch
 from tests.fakes.loopback import Loopback
 from tests.fakes.settings import settings
 
-STEPS = 60_000
+STEPS = 25_600
 
 
 def catch_settings(*overrides: str) -> Config:

@@ -48,7 +48,7 @@ def test_a_pause_of_a_rank_is_told_when_it_is_over(survived: Survived, happened:
 @pytest.mark.fault(9, "no space for a checkpoint")
 def test_a_checkpoint_that_finds_no_space_is_told_once(survived: Survived, happened: Happened) -> None:
     assert survived.output.count("could not save update 20: [Errno 28]") == 1
-    happened("told, older checkpoints kept, the next save succeeded")
+    happened("reported, older checkpoints kept, the next save succeeded")
 
 
 @pytest.mark.fault(15, "NaN gradient on rank 1, once")
@@ -58,22 +58,22 @@ def test_an_update_with_a_nan_gradient_is_left_out_and_counted(survived: Survive
 
 
 @pytest.mark.fault(17, "simulators of rank 2 crash")
-def test_simulators_that_crash_are_built_anew(survived: Survived, happened: Happened) -> None:
-    assert len(lines(survived.output, f"rank 2 on {HOST}: simulators 4-5 failed, InjectedError.*built anew")) == 1
+def test_simulators_that_crash_are_rebuilt(survived: Survived, happened: Happened) -> None:
+    assert len(lines(survived.output, f"rank 2 on {HOST}: simulators 4-5 failed, InjectedError.*rebuilt")) == 1
     assert survived.summary["rebuilt"] == 2
-    happened("built anew, told, counted", lost="their games")
+    happened("rebuilt, reported, counted", lost="their episodes")
 
 
 @pytest.mark.fault(18, "simulators of rank 3 hang")
-def test_simulators_that_hang_are_built_anew(survived: Survived, happened: Happened) -> None:
-    assert len(lines(survived.output, f"rank 3 on {HOST}: simulators 6-7 failed, TimeoutError.*built anew")) == 1
-    happened("built anew after 2 s (env.step_seconds), told, counted", 2.0, lost="their games")
+def test_simulators_that_hang_are_rebuilt(survived: Survived, happened: Happened) -> None:
+    assert len(lines(survived.output, f"rank 3 on {HOST}: simulators 6-7 failed, TimeoutError.*rebuilt")) == 1
+    happened("rebuilt after 2 s (env.step_seconds), reported, counted", 2.0, lost="their episodes")
 
 
 @pytest.mark.fault(21, "metrics cannot be written")
-def test_metrics_that_cannot_be_written_are_told_once(survived: Survived, happened: Happened) -> None:
+def test_metrics_that_cannot_be_written_are_reported_once(survived: Survived, happened: Happened) -> None:
     assert survived.output.count("cannot be written: [Errno 28]") == 1
-    happened("told once, training goes on", lost="the metrics")
+    happened("reported once, training continues", lost="the metrics")
 
 
 def test_all_the_same_the_steps_are_done(survived: Survived) -> None:
