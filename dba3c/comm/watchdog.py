@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from dba3c.comm.mpi import RanksFailedError, can_use_threads
+from dba3c.comm.failures import RanksFailedError
 from dba3c.types import Gradient, Say, Stop, Strategy, Transport, Update
 
 BEATS_PER_LIMIT = 30
@@ -187,6 +187,8 @@ def make_watchdog(
     """Start a watchdog where there are ranks to watch and a thread may do it."""
     if len(hosts) == 1:
         return NullWatchdog()
+    from dba3c.comm.mpi import can_use_threads
+
     if not can_use_threads():
         say("no watchdog: this MPI library does not allow calls from several threads (MPI_THREAD_MULTIPLE)")
         return NullWatchdog()

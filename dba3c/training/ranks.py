@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from dba3c.comm import make_transport
-from dba3c.comm.mpi import RanksFailedError
+from dba3c.comm.failures import RanksFailedError
 from dba3c.comm.watchdog import NullWatchdog, Watchdog, Watched, make_watchdog
 from dba3c.config.schema import Config
 from dba3c.job.exit import EXIT_LOST, abort

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dba3c.comm.mpi import RanksFailedError
+from dba3c.comm.failures import RanksFailedError
 from dba3c.config.schema import Config
 from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPED, agreed, leave
 from dba3c.job.signals import StopSignal
