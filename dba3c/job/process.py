@@ -12,6 +12,7 @@ from typing import TextIO
 from dba3c.types import Say
 
 OUTLETS: list[Say] = []  # where messages go besides stderr, as a run's log file
+HIDDEN: list[int] = []  # the real stderr, while libraries write into another one
 
 
 def say(text: str) -> None:
@@ -22,7 +23,10 @@ def say(text: str) -> None:
 
 
 def to_stderr(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    if HIDDEN:  # our own messages are not to be hidden with those of a library
+        os.write(HIDDEN[-1], f"{text}\n".encode())
+    else:
+        print(text, file=sys.stderr, flush=True)
 
 
 def open_streams() -> None:
@@ -75,9 +79,11 @@ def quiet_stderr() -> Iterator[None]:
         sys.stderr.flush()
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
+    HIDDEN.append(saved)
     try:
         yield
     finally:
+        HIDDEN.pop()
         os.dup2(saved, 2)
         os.close(saved)
         os.close(null)

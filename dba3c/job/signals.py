@@ -14,11 +14,11 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
 class StopSignal:
     """Notes that this rank was asked to stop; a second signal, a second later or more, leaves at once.
 
-    `at_once` is called from a thread of its own as soon as a signal arrives, even while the main thread is inside a
+    `at_once` gets its number in a thread of its own as soon as a signal arrives, even while the main thread is inside a
     library: mpirun kills its ranks a quarter of a second after it passed on Ctrl-C.
     """
 
-    def __init__(self, at_once: Callable[[], None] | None = None) -> None:
+    def __init__(self, at_once: Callable[[int], None] | None = None) -> None:
         self._received: float | None = None
         self._wakeup_before = -1
         if at_once is not None:
@@ -46,7 +46,7 @@ class StopSignal:
             os._exit(128 + number)
         self._received = self._received or now
 
-    def _watch(self, reader: int, at_once: Callable[[], None]) -> None:
-        while os.read(reader, 1)[0] not in STOP_SIGNALS:
+    def _watch(self, reader: int, at_once: Callable[[int], None]) -> None:
+        while (number := os.read(reader, 1)[0]) not in STOP_SIGNALS:
             pass
-        at_once()
+        at_once(number)

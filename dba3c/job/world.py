@@ -117,10 +117,10 @@ def run_job(body: Callable[[World], int], watched: bool = False) -> int:
     """
     open_streams()
     os.environ.setdefault("HOME", tempfile.gettempdir())  # Open MPI does not start without one
-    alone = StopSignal(lambda: end_start(None))
+    alone = StopSignal(lambda number: end_start(number, None))
     guard = StartGuard(start_seconds())
     world = start()._replace(guard=guard)
-    stop = StopSignal(lambda: end_start(world))
+    stop = StopSignal(lambda number: end_start(number, world))
     threading.excepthook = lambda failure: fail(world, failure.exc_value)
     if not watched:
         guard.release()
@@ -138,10 +138,11 @@ def run_job(body: Callable[[World], int], watched: bool = False) -> int:
             signal.alarm(END_SECONDS)  # MPI_Finalize waits for all ranks, one of which may be stopped
 
 
-def end_start(world: World | None) -> None:
+def end_start(number: int, world: World | None) -> None:
     """End a job that is asked to stop before it has anything to save, from the thread that signals wake."""
     rank = int(task_number()) if world is None else world.rank
-    time.sleep(min(rank, 1) * 0.5)  # if all ranks are asked, as by Ctrl-C, the first one says it for all
+    # If all ranks are asked, as by Ctrl-C, the first one says it for all; a launcher that ends a job sends SIGTERM.
+    time.sleep((2.0 if number == signal.SIGTERM else 0.0) + (0.5 if rank else 0.0))
     say(f"dba3c: rank {rank} was asked to stop before training began; nothing was lost")
     if world is None:
         os._exit(EXIT_STOPPED)

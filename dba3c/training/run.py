@@ -181,7 +181,7 @@ class Run:
         """Name the ranks for which the last update has this figure set."""
         return self._ranks.names(np.flatnonzero(self._last.by_rank[figure])) if self._last else ""
 
-    def _save_at_once(self) -> None:
+    def _save_at_once(self, _number: int) -> None:
         """Save from the signal thread, as the launcher may not wait for the stop that the ranks agree on."""
         if self._ranks.first:
             self._log.say(f"asked to stop; {self._state.save_now(self._ranks.strategy.equal_weights)}")
