@@ -22,6 +22,7 @@ from dba3c.run_files import write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.trained_agents import add_agent_options, chosen
 from dba3c.training.evaluation import Evaluation, evaluate
+from dba3c.training.ranks import watch_start
 
 
 def parser() -> Parser:
@@ -39,16 +40,20 @@ def main(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv):
         parser().print_help()
         return EXIT_OK
-    return run_job(lambda world: play_and_report(world, argv))
+    return run_job(lambda world: play_and_report(world, argv), watched=True)
 
 
 def play_and_report(world: World, argv: list[str]) -> int:
+    watchdog = watch_start(world)
     options = agreed(world, lambda: parser().parse_args(argv))
     from dba3c.envs.atari_names import resolve_game  # loads ale-py, which --help need not wait for
 
     saved = agreed(world, lambda: chosen(options, resolve_game))
     load_tensorflow(world.threads)
+    world.comm.Barrier()  # from here on no rank has a reason to be silent for long
+    watchdog.set(saved.config.comm.silence_seconds)
     result = play(world, saved)
+    watchdog.close()
     if world.rank == 0:
         report(saved, result.scores, options.json)
     return EXIT_OK

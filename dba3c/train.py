@@ -23,6 +23,7 @@ from dba3c.job.process import load_tensorflow
 from dba3c.job.world import World, run_job
 from dba3c.run_files.directory import prepare_directory
 from dba3c.training.injected import VARIABLE, Faults, planned
+from dba3c.training.ranks import watch_start
 
 
 class Order(NamedTuple):
@@ -71,12 +72,13 @@ def main(argv: list[str]) -> int:
     if {"-h", "--help"} & set(argv):
         parser().print_help()
         return EXIT_OK
-    return run_job(lambda world: train(world, argv))
+    return run_job(lambda world: train(world, argv), watched=True)
 
 
 def train(world: World, argv: list[str]) -> int:
     from dba3c import comm, envs  # comm starts MPI, which --help need not
 
+    watchdog = watch_start(world)
     order = agreed(world, lambda: parse(argv))
     config = order.config
     agreed(world, lambda: handshake.check(world.comm, config, envs.fingerprint(config.env), world.hosts))
@@ -88,7 +90,7 @@ def train(world: World, argv: list[str]) -> int:
     from dba3c.training.run import Run  # imports TensorFlow
 
     try:
-        return Run(world, config, order.run_dir, Faults(plan, world.rank)).train()
+        return Run(world, config, order.run_dir, Faults(plan, world.rank), watchdog).train()
     finally:
         if lock is not None:
             lock.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,3 +61,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if "FAULT_TABLE" in os.environ:
         markdown = ["| " + " | ".join(row) + " |" for row in [table[0], ("---",) * 5, *table[1:]]]
         Path(os.environ["FAULT_TABLE"]).write_text(FAULTS_PAGE + "\n".join(markdown) + "\n", encoding="utf-8")
+
+
+def pytest_unconfigure() -> None:
+    """Take away the names of shared memory that MPI leaves behind where a test has started it in this process."""
+    if "mpi4py.MPI" in sys.modules:
+        from dba3c.job.world import unname_shared_memory
+
+        unname_shared_memory(sys.modules["mpi4py.MPI"].COMM_SELF.Dup())

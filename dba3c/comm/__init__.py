@@ -1,11 +1,14 @@
-"""Strategies (how gradients become an update) and transports (how bytes travel)."""
+"""Strategies (how gradients become an update) and transports (how bytes travel).
+
+Only comm.mpi starts MPI, and only when a transport is made: films and tests of parts need none.
+"""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from dba3c.comm.mpi import can_use_threads, survives_failures
+from dba3c.comm.failures import survives_failures
 from dba3c.config import names
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Comm
@@ -26,6 +29,8 @@ def installed(transport: str) -> bool:
 
 def refuse_unusable(config: Comm) -> None:
     """Refuse what the libraries at hand cannot do."""
+    from dba3c.comm.mpi import can_use_threads
+
     if not installed(config.transport):
         raise ConfigError(
             "comm.transport=horovod: Horovod is not installed; `make horovod` builds it, or use comm.transport=mpi"

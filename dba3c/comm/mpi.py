@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
 from mpi4py import MPI
 
+from dba3c.comm.failures import RanksFailedError, survives_failures
 from dba3c.types import Array
 
 T = TypeVar("T")
 
 FAILURES = (MPI.ERR_PROC_FAILED, MPI.ERR_PROC_FAILED_PENDING, MPI.ERR_REVOKED)
-FAULT_TOLERANT = "OMPI_MCA_mpi_ft_enable"  # set by mpirun --with-ft ulfm
-
-
-class RanksFailedError(Exception):
-    """Ranks have failed, under a launcher that lets the others survive."""
 
 
 @contextmanager
@@ -77,8 +72,3 @@ class MpiTransport:
 
 def can_use_threads() -> bool:
     return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE)
-
-
-def survives_failures() -> bool:
-    """Whether the launcher lets a job continue when one of its ranks fails (mpirun --with-ft ulfm)."""
-    return os.environ.get(FAULT_TOLERANT, "").lower() in ("1", "true")

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from dba3c.comm.mpi import RanksFailedError, can_use_threads
+from dba3c.comm.failures import RanksFailedError
 from dba3c.types import Gradient, Say, Stop, Strategy, Transport, Update
 
 BEATS_PER_LIMIT = 30
 WORTH_REPORTING = 3.0  # seconds of silence of a rank that came back
 PATIENCE = 10.0  # times the median update that an update may take
+LONGEST_PERIOD = 1.0  # seconds between beats
 
 COMPUTING = "computing"
 ARRIVED = "arrived"
@@ -38,14 +39,24 @@ class LastBeat(NamedTuple):
     when: float  # time.monotonic()
 
 
+class Task(NamedTuple):
+    """What a rank is busy with."""
+
+    what: str
+    seconds: float  # that it may take
+    since: float  # time.monotonic()
+    reported: bool = False  # that it takes long
+
+
 class NullWatchdog:
     """Watches nothing."""
 
+    def set(self, silence_seconds: float, on_failure: Say | None = None, say: Say | None = None) -> None: ...
     def arrived(self) -> None: ...
     def finished(self, update: int) -> None: ...
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
+    def busy(self, what: str, seconds: float = float("inf")) -> Iterator[None]:  # noqa: ARG002
         yield
 
     def close(self) -> None: ...
@@ -58,18 +69,25 @@ class Watchdog:
         """`transport` is the watchdog's own. `on_failure` is told, once, who failed and how; it must end the job."""
         self._transport = transport
         self._hosts = hosts
-        self._limit = silence_seconds
+        self._own = Beat(0, BUSY)
+        self._task = Task("starting", float("inf"), time.monotonic())
+        self._resumed = time.monotonic()
         self._on_failure = on_failure
         self._say = say
-        self._period = silence_seconds / BEATS_PER_LIMIT
-        self._own = Beat(0, BUSY)
-        self._resumed = time.monotonic()
+        self.set(silence_seconds)
         self._durations: deque[float] = deque(maxlen=100)  # of updates
         others = range(1, len(hosts)) if transport.rank == 0 else range(1)
         self._last = {rank: LastBeat(self._own, time.monotonic()) for rank in others}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="watchdog")
         self._thread.start()
+
+    def set(self, silence_seconds: float, on_failure: Say | None = None, say: Say | None = None) -> None:
+        """Change the limit, and who is told: the start of a job may take longer than an update."""
+        self._limit = silence_seconds
+        self._on_failure = on_failure or self._on_failure
+        self._say = say or self._say
+        self._period = min(silence_seconds / BEATS_PER_LIMIT, LONGEST_PERIOD)
 
     def arrived(self) -> None:
         self._own = self._own._replace(doing=ARRIVED)
@@ -82,12 +100,19 @@ class Watchdog:
         self._resumed = now
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
-        """Declare that this rank does something that may take long."""
-        before, self._own = self._own, self._own._replace(doing=BUSY)
-        yield
-        self._own = before
-        self._resumed = time.monotonic()
+    def busy(self, what: str, seconds: float = float("inf")) -> Iterator[None]:
+        """Declare that this rank does something that may take long, but not longer than `seconds`.
+
+        It is reported once if it takes longer than a silent rank may be silent.
+        """
+        before = self._own, self._task
+        self._task = Task(what, seconds, time.monotonic())
+        self._own = self._own._replace(doing=BUSY)
+        try:
+            yield
+        finally:
+            self._own, self._task = before
+            self._resumed = time.monotonic()
 
     def close(self) -> None:
         self._closing.set()
@@ -114,6 +139,7 @@ class Watchdog:
         """Excuse the others: this rank itself was away, stopped by a signal, say."""
         now = time.monotonic()
         self._last = {rank: last._replace(when=now) for rank, last in self._last.items()}
+        self._task = self._task._replace(since=now)
         self._resumed = now
 
     def _send_beats(self) -> None:
@@ -122,7 +148,7 @@ class Watchdog:
 
     def _receive_beats(self) -> None:
         now = time.monotonic()
-        while (note := self._transport.receive()) is not None:
+        while self._last and (note := self._transport.receive()) is not None:
             rank, beat = note
             last = self._last[rank]
             silence = now - last.when
@@ -136,6 +162,12 @@ class Watchdog:
     def _failure(self) -> str | None:
         """Name the rank that has failed, if one has."""
         now = time.monotonic()
+        if self._own.doing == BUSY and now - self._task.since > self._task.seconds:
+            return f"{self._name(self._transport.rank)} has been {self._task.what} for {self._task.seconds:g} s"
+        if self._own.doing == BUSY and not self._task.reported and now - self._task.since > self._limit:
+            self._task = self._task._replace(reported=True)
+            if self._task.seconds < float("inf"):
+                self._say(f"{self._name(self._transport.rank)} has been {self._task.what} for {self._limit:g} s so far")
         # All but rank 1 would say the same of rank 0; they leave the message to it.
         limit = self._limit + self._period * min(max(self._transport.rank - 1, 0), BEATS_PER_LIMIT / 2)
         for rank, last in self._last.items():
@@ -144,7 +176,7 @@ class Watchdog:
                     f"{self._name(rank)} is dead, stopped or cut off: no sign of life for {now - last.when:.0f} s;"
                     f" its last reported update is {last.beat.update:,}"
                 )
-        return self._stuck(now) if self._transport.rank == 0 else None
+        return self._stuck(now) if self._transport.rank == 0 and self._last else None
 
     def _stuck(self, now: float) -> str | None:
         """On rank 0: name the ranks that keep the others waiting for longer than an update can take."""
@@ -184,10 +216,10 @@ class Watched:
 def make_watchdog(
     transport: Transport, hosts: list[str], silence_seconds: float, on_failure: Say, say: Say
 ) -> Watchdog | NullWatchdog:
-    """Start a watchdog where there are ranks to watch and a thread may do it."""
-    if len(hosts) == 1:
-        return NullWatchdog()
-    if not can_use_threads():
+    """Start a watchdog, unless there are other ranks to hear of and no thread may do it."""
+    from dba3c.comm.mpi import can_use_threads
+
+    if len(hosts) > 1 and not can_use_threads():
         say("no watchdog: this MPI library does not allow calls from several threads (MPI_THREAD_MULTIPLE)")
         return NullWatchdog()
     return Watchdog(transport.duplicate(), hosts, silence_seconds, on_failure, say)

@@ -28,6 +28,7 @@ CountOrNever = Annotated[int, Field(ge=0), Number]
 Fraction = Annotated[float, Field(ge=0, lt=1), Number]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
+SecondsOrNever = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
 Score = Annotated[float, Field(allow_inf_nan=False), Number]
 
 
@@ -122,7 +123,9 @@ class Evaluate(Section):
 
 class Checkpoint(Section):
     every_updates: CountOrNever
+    every_seconds: SecondsOrNever
     keep: Count
+    save_seconds: Positive
     restart_games: bool
 
 

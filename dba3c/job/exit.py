@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from dba3c.config.messages import ConfigError
+from dba3c.job.process import say, settle_streams
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -40,7 +40,7 @@ def agreed(world: World, work: Callable[[], T]) -> T:
     if first is None:
         return cast(T, result)
     if world.rank == errors.index(first):
-        print(f"dba3c: {first}", file=sys.stderr, flush=True)
+        say(f"dba3c: {first}")
     world.comm.Barrier()  # the message is out before a launcher sees the first exit code and kills the rest
     raise SystemExit(EXIT_BAD_INPUT)
 
@@ -50,9 +50,7 @@ def fail(world: World, error: BaseException | None) -> None:
     lines = traceback.format_exception(error)
     place = "".join(f", {note}" for note in getattr(error, "__notes__", []))
     cause = f"{type(error).__name__}: {error}"
-    print(
-        f"{''.join(lines)}dba3c: rank {world.rank} on {world.host} failed{place}: {cause}", file=sys.stderr, flush=True
-    )
+    say(f"{''.join(lines)}dba3c: rank {world.rank} on {world.host} failed{place}: {cause}")
     if world.size > 1 or threading.current_thread() is not threading.main_thread():
         abort(world.comm, EXIT_ERROR)
 
@@ -66,6 +64,5 @@ def abort(comm: MPI.Intracomm, code: int) -> None:
 def leave(comm: MPI.Intracomm, code: int) -> NoReturn:
     """End without MPI_Finalize, which across hosts waits for ranks that have died; all survivors must come here."""
     comm.Barrier()  # whatever was sent has arrived
-    sys.stdout.flush()
-    sys.stderr.flush()
+    settle_streams()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""This process: TensorFlow's threads, its standard error, the terminal somebody looks at."""
+"""This process: its streams and messages, TensorFlow's threads, the terminal somebody looks at."""
 
 from __future__ import annotations
 
@@ -6,8 +6,48 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
+
+from dba3c.types import Say
+
+OUTLETS: list[Say] = []  # where messages go besides stderr, as a run's log file
+HIDDEN: list[int] = []  # the real stderr, while libraries write into another one
+
+
+def say(text: str) -> None:
+    """Write a message to stderr and to the other outlets; one that cannot be written is passed over."""
+    for write in (to_stderr, *OUTLETS):
+        with suppress(Exception):
+            write(text)
+
+
+def to_stderr(text: str) -> None:
+    if HIDDEN:  # our own messages are not to be hidden with those of a library
+        os.write(HIDDEN[-1], f"{text}\n".encode())
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def open_streams() -> None:
+    """Open what the parent has closed, or the next file would become our stderr and get its messages."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
+def settle_streams() -> None:
+    """Drop output that cannot be written: at the interpreter's end it would change the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def load_tensorflow(threads: int) -> None:
@@ -35,12 +75,15 @@ def without(package: str) -> Iterator[None]:
 @contextmanager
 def quiet_stderr() -> Iterator[None]:
     """Hide what C++ libraries print while they are imported; exceptions still come through."""
-    sys.stderr.flush()
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
+    HIDDEN.append(saved)
     try:
         yield
     finally:
+        HIDDEN.pop()
         os.dup2(saved, 2)
         os.close(saved)
         os.close(null)
@@ -51,10 +94,10 @@ def terminal() -> TextIO | None:
 
     mpirun's terminal is written to directly, as mpirun stops forwarding our output once Ctrl-C was pressed.
     """
-    if sys.stderr.isatty():
-        return sys.stderr
     try:
+        if sys.stderr.isatty():
+            return sys.stderr
         path = os.readlink(f"/proc/{os.getppid()}/fd/2")
         return open(path, "w", encoding="utf-8") if path.startswith("/dev/pts/") else None
-    except OSError:
+    except (OSError, ValueError):
         return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -13,17 +15,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dba3c.job import cores
 from dba3c.job.cores import Place
-from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_ERROR, fail
+from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_ERROR, EXIT_STOPPED, abort, fail
+from dba3c.job.process import open_streams, say, settle_streams
+from dba3c.job.signals import StopSignal
+from dba3c.job.start_guard import TASK_NUMBERS, StartGuard, start_seconds, task_number
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 TASK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")  # set by launchers
-TASK_NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 SINGLETONS = (
     "dba3c: {name}={tasks}, but MPI found only 1 rank: the launcher and the MPI library do not speak the same PMI;"
     " use srun --mpi=pmix (srun --mpi=list shows what there is), or mpirun inside the allocation"
 )
+
+END_SECONDS = 60
 
 
 class World(NamedTuple):
@@ -36,6 +42,7 @@ class World(NamedTuple):
     threads: int  # that this rank may keep busy
     places: list[Place]  # of every rank
     started: float  # time.monotonic()
+    guard: StartGuard | None = None  # over the start, until a watchdog takes over
 
     @property
     def hosts(self) -> list[str]:
@@ -84,7 +91,7 @@ def refuse_singletons(size: int) -> None:
         tasks = os.environ.get(name, "")
         if size == 1 and tasks.isdigit() and int(tasks) > 1:
             if all(os.environ.get(number, "0") == "0" for number in TASK_NUMBERS):
-                print(SINGLETONS.format(name=name, tasks=tasks), file=sys.stderr, flush=True)
+                say(SINGLETONS.format(name=name, tasks=tasks))
             raise SystemExit(EXIT_BAD_INPUT)
 
 
@@ -103,12 +110,40 @@ def unname_shared_memory(host: MPI.Intracomm) -> None:
     host.Free()
 
 
-def run_job(body: Callable[[World], int]) -> int:
-    """Run a program on every rank; an exception on one, in any of its threads, ends the whole job."""
-    world = start()
+def run_job(body: Callable[[World], int], watched: bool = False) -> int:
+    """Run a program on every rank; an exception on one, in any of its threads, ends the whole job.
+
+    A `watched` program starts a watchdog and then releases the guard over the start; for others this does.
+    """
+    open_streams()
+    os.environ.setdefault("HOME", tempfile.gettempdir())  # Open MPI does not start without one
+    alone = StopSignal(lambda number: end_start(number, None))
+    guard = StartGuard(start_seconds())
+    world = start()._replace(guard=guard)
+    stop = StopSignal(lambda number: end_start(number, world))
     threading.excepthook = lambda failure: fail(world, failure.exc_value)
+    if not watched:
+        guard.release()
     try:
         return body(world)
     except Exception as error:
         fail(world, error)
         return EXIT_ERROR
+    finally:
+        stop.close()
+        alone.close()
+        guard.release()
+        settle_streams()
+        if launched():
+            signal.alarm(END_SECONDS)  # MPI_Finalize waits for all ranks, one of which may be stopped
+
+
+def end_start(number: int, world: World | None) -> None:
+    """End a job that is asked to stop before it has anything to save, from the thread that signals wake."""
+    rank = int(task_number()) if world is None else world.rank
+    # If all ranks are asked, as by Ctrl-C, the first one says it for all; a launcher that ends a job sends SIGTERM.
+    time.sleep((2.0 if number == signal.SIGTERM else 0.0) + (0.5 if rank else 0.0))
+    say(f"dba3c: rank {rank} was asked to stop before training began; nothing was lost")
+    if world is None:
+        os._exit(EXIT_STOPPED)
+    abort(world.comm, EXIT_STOPPED)

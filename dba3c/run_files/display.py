@@ -33,6 +33,8 @@ class Display:
         self._console = Console(file=terminal or sys.stderr, width=columns(terminal), highlight=False)
         self._live = Live(console=self._console, auto_refresh=False) if terminal else None
         self._next_line = 0.0
+
+    def open(self) -> None:
         if self._live:
             self._live.start()
 
@@ -106,7 +108,12 @@ class Display:
 
 def columns(terminal: TextIO | None) -> int | None:
     """Return the width of a panel that fits on the terminal; None without a terminal."""
-    return min(MOST_COLUMNS, os.get_terminal_size(terminal.fileno()).columns or MOST_COLUMNS) if terminal else None
+    if terminal is None:
+        return None
+    try:
+        return min(MOST_COLUMNS, os.get_terminal_size(terminal.fileno()).columns or MOST_COLUMNS)
+    except (OSError, ValueError):  # it was closed
+        return MOST_COLUMNS
 
 
 def duration(seconds: float) -> str:

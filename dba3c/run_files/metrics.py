@@ -7,8 +7,8 @@ import io
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -18,6 +18,7 @@ import tensorflow as tf
 from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
 from dba3c.run_files.display import Display
+from dba3c.run_files.log_file import LogFile
 from dba3c.run_files.progress import Progress
 from dba3c.run_files.window import OnlineScore, Window
 from dba3c.types import PARTS, Json, Update
@@ -70,7 +71,10 @@ class RunMetrics:
         self._warned = False
         self._glance: dict[str, float] = {}  # what the display shows
         self._online = OnlineScore()
+        self._log_file = LogFile(run_dir)
+        self._display_works = True
         self._display = Display(config, hosts, frames_per_step, terminal)
+        self._show(self._display.open)
         self._csv: Any = None
         self._tensorboard = tf.summary.create_noop_writer()
         with self._tolerating_failures():
@@ -85,7 +89,7 @@ class RunMetrics:
         if time.perf_counter() - self._shown >= REFRESH_SECONDS:
             if self._row.age >= SHORTEST_GLANCE or not self._glance:
                 self._glance = self._row.figures()
-            self._display.show(self._glance | self._online.figures(), progress)
+            self._show(lambda: self._display.show(self._glance | self._online.figures(), progress))
             self._shown = time.perf_counter()
 
     def evaluated(self, games: int, progress: Progress) -> None:
@@ -123,10 +127,21 @@ class RunMetrics:
             self.say(f"rank {rank} on {self._hosts[rank]} late in {share:.0%} of {self._row.updates} updates")
 
     def say(self, text: str) -> None:
-        self._display.say(text)
+        with suppress(OSError):  # a full disk is reported when it matters
+            self._log_file.write(text)
+        self._show(lambda: self._display.say(text))
+
+    def _show(self, work: Callable[[], None]) -> None:
+        """Use the display until it fails, as a terminal does that was closed; log.txt gets on without it."""
+        if self._display_works:
+            try:
+                work()
+            except (Exception, SystemExit) as error:  # rich leaves by SystemExit when a pipe breaks
+                self._display_works = False
+                self.say(f"the terminal cannot be written: {error}; training continues, messages are in log.txt")
 
     def close(self, summary: Json | None) -> None:
-        self._display.close()
+        self._show(self._display.close)
         with self._tolerating_failures():
             self._tensorboard.close()
         if summary is None:

@@ -136,7 +136,7 @@ class Evaluate:
 
     def _evaluate(self, config: Config) -> None:
         make_env = build.evaluation_env(config, self._ranks.world.threads)
-        with self._ranks.busy():
+        with self._ranks.busy("evaluating"):
             result = evaluate(config, self._agent, make_env, self._ranks.transport)
         progress = self._state.progress
         progress.evaluated(result.mean, len(result.scores), result.full, config.target_score)
@@ -153,9 +153,17 @@ class Save:
         self._state = state
         self._actor = actor
         self._log = log
+        self._saved = time.monotonic()
 
     def due(self, number: int) -> bool:
         return every(self._config.every_updates, number)
+
+    def after_any(self) -> None:
+        """Save on rank 0 if the last save was long ago; between two updates it needs nothing of the other ranks."""
+        limit = self._config.every_seconds
+        exact = self._config.restart_games or not self._ranks.strategy.equal_weights
+        if self._ranks.first and limit and not exact and time.monotonic() - self._saved > limit:
+            self.save()
 
     def after(self, update: Update) -> None:
         self.save()
@@ -164,9 +172,11 @@ class Save:
 
     def save(self) -> bool:
         """Save on rank 0; a full disk does not end the training."""
+        self._saved = time.monotonic()
         try:
             if self._ranks.first:
-                self._state.save()
+                with self._ranks.busy("saving", self._config.save_seconds):
+                    self._state.save()
         except OSError as error:
             updates = self._state.progress.updates
             self._log.say(f"could not save update {updates:,}: {error}; training continues, older checkpoints are kept")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import sys
+import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from dba3c.comm import make_transport
-from dba3c.comm.mpi import RanksFailedError
+from dba3c.comm.failures import RanksFailedError
 from dba3c.comm.watchdog import NullWatchdog, Watchdog, Watched, make_watchdog
 from dba3c.config.schema import Config
+from dba3c.job import process
 from dba3c.job.exit import EXIT_LOST, abort
+from dba3c.job.start_guard import start_seconds
 from dba3c.job.world import World
 from dba3c.types import Say, Strategy, Transport
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:  # needs TensorFlow
     from dba3c.training.state import State
 
 MakeStrategy = Callable[[Transport], Strategy]
+SAVE_SECONDS = 30.0  # that an emergency save may take: the disk may be what has failed
 
 
 class Ranks:
@@ -26,7 +29,16 @@ class Ranks:
 
     strategy: Strategy
 
-    def __init__(self, world: World, config: Config, make_strategy: MakeStrategy, state: State, say: Say) -> None:
+    def __init__(
+        self,
+        world: World,
+        config: Config,
+        make_strategy: MakeStrategy,
+        state: State,
+        say: Say,
+        watchdog: Watchdog | NullWatchdog | None = None,
+    ) -> None:
+        """`watchdog` is one that has watched over the start."""
         self.world = world
         self.transport = make_transport(config.comm.transport, world.comm)
         self.failed: list[str] = []  # ranks that failed on the way
@@ -34,7 +46,8 @@ class Ranks:
         self._make_strategy = make_strategy
         self._state = state
         self._say = say
-        self._watchdog: Watchdog | NullWatchdog = NullWatchdog()
+        self._watchdog = watchdog or NullWatchdog()
+        self._watches = watchdog is not None
 
     @property
     def first(self) -> bool:
@@ -44,29 +57,37 @@ class Ranks:
     def start(self) -> None:
         """Begin to update together, under the eyes of a watchdog."""
         limit = self._config.comm.silence_seconds
-        self._watchdog = make_watchdog(self.transport, self.world.hosts, limit, self.end_job, self._say)
+        if self._watches:
+            self._watchdog.set(limit, self.end_job, self._say)
+        else:
+            self._watchdog = make_watchdog(self.transport, self.world.hosts, limit, self.end_job, self._say)
         self.strategy = Watched(self._make_strategy(self.transport), self._watchdog)
 
     def stop(self) -> None:
         self.strategy.close()
         self._watchdog.close()
+        self._watches = False
 
-    def busy(self) -> contextlib.AbstractContextManager[None]:
-        """Declare that the ranks do something that may take longer than an update."""
-        return self._watchdog.busy()
+    def busy(self, what: str, seconds: float = float("inf")) -> contextlib.AbstractContextManager[None]:
+        """Declare that this rank does something that may take longer than an update, but not than `seconds`."""
+        return self._watchdog.busy(what, seconds)
 
     def names(self, ranks: Iterable[int]) -> str:
         return ", ".join(f"rank {rank} on {self.world.hosts[rank]}" for rank in ranks)
 
     def say_here(self, text: str) -> None:
         """Print a message of this very rank."""
-        print(f"dba3c: {self.names([self.world.rank])}: {text}", file=sys.stderr, flush=True)
+        process.say(f"dba3c: {self.names([self.world.rank])}: {text}")
 
     def end_job(self, failure: str) -> None:
-        """Save and end the job, from the watchdog's thread. With equal weights any rank can be the one that saves."""
+        """Say why, save and end the job, from the watchdog's thread. With equal weights any rank can save."""
+        self.say_here(f"{failure}; the job ends")
         here = (self._state.run_dir / "checkpoints").is_dir()  # on other hosts it may not be there
-        saved = self._state.save_now(self.strategy.equal_weights) if here else "nothing could be saved"
-        self.say_here(f"{failure}; the job ends; {saved} in {self._state.run_dir}")
+        if here:
+            saved = limited(SAVE_SECONDS, lambda: self._state.save_now(self.strategy.equal_weights))
+        else:
+            saved = "nothing could be saved"
+        self.say_here(f"{saved} in {self._state.run_dir}")
         abort(self.world.comm, EXIT_LOST)
 
     def shrink(self) -> str:
@@ -101,3 +122,26 @@ class Ranks:
             f"{', '.join(failed)} failed in update {max(updates) + 1:,}: training continues on {len(alive)} of"
             f" {before.size} ranks, with {batch * len(alive):,} samples per update instead of {batch * before.size:,}"
         )
+
+
+def limited(seconds: float, work: Callable[[], str]) -> str:
+    """Return what `work` says, or that it took too long; it is then left alone in its thread."""
+    said = [f"nothing could be saved within {seconds:g} s, the last regular save counts"]
+    thread = threading.Thread(target=lambda: said.append(work()), daemon=True, name="emergency save")
+    thread.start()
+    thread.join(seconds)
+    return said[-1]
+
+
+def watch_start(world: World) -> Watchdog | NullWatchdog:
+    """Start the watchdog that covers the start of a job, in place of the guard over MPI's own start."""
+    from dba3c.comm.mpi import MpiTransport  # starts MPI
+
+    def end_job(failure: str) -> None:
+        process.say(f"dba3c: rank {world.rank} on {world.host}: {failure}; the job ends")
+        abort(world.comm, EXIT_LOST)
+
+    watchdog = make_watchdog(MpiTransport(world.comm), world.hosts, start_seconds(), end_job, process.say)
+    if world.guard is not None:
+        world.guard.release()
+    return watchdog

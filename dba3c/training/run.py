@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dba3c.comm.mpi import RanksFailedError
+from dba3c.comm.failures import RanksFailedError
+from dba3c.comm.watchdog import NullWatchdog, Watchdog
 from dba3c.config.schema import Config
+from dba3c.job import process
 from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPED, agreed, leave
 from dba3c.job.signals import StopSignal
 from dba3c.job.world import World
 from dba3c.run_files.directory import prepare_directory
+from dba3c.run_files.log_file import LogFile
 from dba3c.run_files.progress import Progress
 from dba3c.training import build, injected, loop, outcome
 from dba3c.training.between_updates import CheckWeights, Consumer, Evaluate, Log, Save
@@ -25,7 +28,14 @@ from dba3c.types import Strategy, Transport, Update
 class Run:
     """A run directory and everything that works on it."""
 
-    def __init__(self, world: World, config: Config, run_dir: Path, faults: Faults) -> None:
+    def __init__(
+        self,
+        world: World,
+        config: Config,
+        run_dir: Path,
+        faults: Faults,
+        watchdog: Watchdog | NullWatchdog | None = None,
+    ) -> None:
         self._config = config
         self._run_dir = run_dir
         self._last: Update | None = None
@@ -35,7 +45,7 @@ class Run:
         self._optimizer = build.optimizer(config, self._agent)
         self._state = State(config, self._agent, self._optimizer, run_dir, faults.refuse_to_save)
         self._log = Log(config, run_dir, self._state)
-        self._ranks = Ranks(world, config, self._make_strategy, self._state, self._log.say)
+        self._ranks = Ranks(world, config, self._make_strategy, self._state, self._log.say, watchdog)
         notes = self._resume()
         self._log.open(world, notes)
         self._actor = build.actor(
@@ -45,6 +55,7 @@ class Run:
         self._evaluate = Evaluate(config, self._agent, self._ranks, self._state, self._log)
         self._save = Save(config, self._ranks, self._state, self._actor, self._log)
         self._consumers: list[Consumer] = [self._log, self._check, self._evaluate, self._save]
+        process.OUTLETS.append(LogFile(run_dir).write)
         self._ranks.start()
         self._stop = StopSignal(self._save_at_once)
 
@@ -117,6 +128,7 @@ class Run:
             for consumer in self._consumers:
                 if consumer.due(update.number):
                     consumer.after(update)
+            self._save.after_any()
             if self._evaluate.target_reached:
                 return EXIT_OK
             self._log.pace.resume()
@@ -134,7 +146,7 @@ class Run:
         """Evaluate, save and write the summary; return the exit code."""
         if code == EXIT_OK:
             self._evaluate.at_the_end()
-        with self._ranks.busy():
+        with self._ranks.busy("ending"):
             self._check.check(self._progress.updates)
             # Episodes restart at regular saves only, or the resumed run would differ from an unbroken one.
             kept_exact = code == EXIT_STOPPED and self._config.checkpoint.restart_games
@@ -169,7 +181,7 @@ class Run:
         """Name the ranks for which the last update has this figure set."""
         return self._ranks.names(np.flatnonzero(self._last.by_rank[figure])) if self._last else ""
 
-    def _save_at_once(self) -> None:
+    def _save_at_once(self, _number: int) -> None:
         """Save from the signal thread, as the launcher may not wait for the stop that the ranks agree on."""
         if self._ranks.first:
             self._log.say(f"asked to stop; {self._state.save_now(self._ranks.strategy.equal_weights)}")

@@ -123,7 +123,7 @@ def test_an_update_may_take_ten_times_the_usual(scene: Scene, monkeypatch: pytes
 @pytest.mark.parametrize("rank", [0, 1])
 def test_an_evaluation_may_take_as_long_as_it_likes(scene: Scene, rank: int) -> None:
     scene.work(0.2)
-    with scene.dogs[rank].busy():
+    with scene.dogs[rank].busy("evaluating"):
         scene.update(99, but=rank)
         time.sleep(2 * LIMIT)
     assert scene.failures == []

@@ -15,7 +15,7 @@ WITHOUT_TENSORFLOW = [
     "reporting.figures", "reporting.html", "results", "run_files.logs", "run_files.trained_agents", "seeds", "train",
     "training.injected", "training.loop", "tune", "types",
 ]  # fmt: skip
-WITHOUT_MPI = ["__main__", *COMMANDS, "job.exit", "job.world"]
+WITHOUT_MPI = ["__main__", "comm", "training.injected", *COMMANDS, "job.exit", "job.world"]
 
 
 def first_to_load(library: str, modules: list[str]) -> str:

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
-from mpi4py import MPI
 
 from dba3c.types import Array
 
@@ -27,7 +26,7 @@ class Board:
 class ThreadRank:
     """One of several ranks; `survivors` are the ranks that are left after a shrink, and their board."""
 
-    comm: MPI.Intracomm = MPI.COMM_SELF
+    comm: Any = None  # these ranks have no MPI
 
     def __init__(self, rank: int, board: Board, survivors: tuple[list[int], Board] | None = None) -> None:
         self.rank = rank

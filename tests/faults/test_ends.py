@@ -61,7 +61,8 @@ def test_a_rank_stopped_for_ever_is_named_by_one_other_and_the_job_saved(
 ) -> None:
     ended = ended_by(f"{stopped}:25:stop", tmp_path, *SOON)
     assert ended.code == EXIT_LOST, ended.output
-    words = f"rank {witness} on {HOST}: rank {stopped} on {HOST} is dead, stopped or cut off.*last.*update ([0-9]+);"
+    silent = f"rank {witness} on {HOST}: rank {stopped} on {HOST} is dead, stopped or cut off"
+    words = silent + ".*last reported update is ([0-9]+);"
     told = lines(ended.output, words)
     assert len(told) == 1, ended.output
     # What it said last may be a sixth of a second old, in which it makes several updates.

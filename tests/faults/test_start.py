@@ -71,10 +71,10 @@ def test_a_full_disk_does_not_end_the_training_but_the_last_save_must_succeed(
     assert result.code == EXIT_NOT_SAVED, result.output
     assert result.output.count("could not save update") == 3  # 10, 20 and the last, 25
     assert "File too large" in result.output
-    assert f"rank 0 on {HOST} could not save the end, after 25 updates" in result.output
+    assert f"rank 0 on {HOST} could not save the final state, after 25 updates" in result.output
     assert real_jobs.summary(tmp_path)["updates"] == 25
     assert not list((tmp_path / "checkpoints").iterdir())
-    happened("told at every save; trained to the end, code 4", lost="the run: no save succeeded")
+    happened("reported at every save; trained to the end, code 4", lost="the run: no save succeeded")
 
 
 @pytest.mark.fault(24, "two jobs on one run directory")

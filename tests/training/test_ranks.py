@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,7 +83,9 @@ def test_a_failure_is_saved_named_and_ends_the_job(
     assert aborted == [EXIT_LOST]
     assert memory.saves == [True] * here
     saved = "saved update 7" if here else "nothing could be saved"
-    assert capsys.readouterr().err == f"dba3c: rank 0 on a: rank 1 on b is dead; the job ends; {saved} in {tmp_path}\n"
+    assert capsys.readouterr().err == (
+        f"dba3c: rank 0 on a: rank 1 on b is dead; the job ends\ndba3c: rank 0 on a: {saved} in {tmp_path}\n"
+    )
 
 
 def test_a_strategy_whose_weights_differ_is_not_saved_between_meetings(tmp_path: Path, aborted: list[int]) -> None:
@@ -123,3 +126,20 @@ def test_ranks_are_named_with_their_hosts(tmp_path: Path) -> None:
     found = ranks_of(Memory(tmp_path), size=3)
     assert found.names([0, 2]) == "rank 0 on a, rank 2 on c"
     assert found.first
+
+
+def test_a_disk_that_hangs_does_not_keep_the_job_from_ending(
+    tmp_path: Path, aborted: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The watchdog speaks before it saves, and saves for a limited time."""
+    (tmp_path / "checkpoints").mkdir()
+    memory = Memory(tmp_path)
+    monkeypatch.setattr(memory, "save_now", lambda _equal: threading.Event().wait() and "")
+    monkeypatch.setattr(module, "SAVE_SECONDS", 0.1)
+    found = ranks_of(memory)
+    found.start()
+    found.end_job("rank 0 on a has been saving for 600 s")
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "dba3c: rank 0 on a: rank 0 on a has been saving for 600 s; the job ends"
+    assert "nothing could be saved within 0.1 s, the last regular save counts" in second
+    assert aborted == [EXIT_LOST]

@@ -1,0 +1,55 @@
+"""Disks that are slow or hang: a library that is loaded before the C library makes fsync take its time."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dba3c.job.exit import EXIT_LOST
+from tests.conftest import Happened
+from tests.fakes import real_jobs
+from tests.faults.four_ranks import HOST, loadable
+
+SOURCE = Path(__file__).with_name("slow_fsync.c")
+SOON = ("--comm.silence_seconds=5", "--checkpoint.save_seconds=12")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> str:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    file = tmp_path_factory.mktemp("library") / "slow_fsync.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", file, SOURCE, "-ldl"], check=True)
+    return str(file)
+
+
+def train(ranks: int, run_dir: Path, library: str, seconds: int, *options: str) -> real_jobs.Result:
+    """The first saves are quick; from the eleventh fsync on each takes so many seconds."""
+    slow = {"LD_PRELOAD": library, "SLOW_AFTER": "10", "SLOW_SECONDS": str(seconds)}
+    return real_jobs.train(ranks, run_dir, *SOON, *options, **slow)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.fault(28, "a disk hangs in fsync")
+def test_a_save_that_hangs_is_reported_and_then_ends_the_job(
+    tmp_path: Path, happened: Happened, library: str, ranks: int
+) -> None:
+    result = train(ranks, tmp_path, library, 1000)
+    assert result.code == EXIT_LOST, result.output
+    assert result.output.count(f"rank 0 on {HOST} has been saving for 5 s so far") == 1, result.output
+    assert f"rank 0 on {HOST} has been saving for 12 s; the job ends" in result.output
+    assert loadable(tmp_path) >= 10
+    assert "has been saving for 12 s; the job ends" in (tmp_path / "log.txt").read_text(encoding="utf-8")
+    happened(f"{ranks} ranks: reported after 5 s, named and ended after 12 s (checkpoint.save_seconds), code 5", 12.0)
+
+
+@pytest.mark.fault(28, "a disk is slow: fsync takes longer than comm.silence_seconds")
+def test_a_slow_save_ends_nothing(tmp_path: Path, happened: Happened, library: str) -> None:
+    result = train(2, tmp_path, library, 7, "--train.total_steps=480", "--checkpoint.every_updates=15")
+    assert result.code == 0, result.output
+    assert real_jobs.summary(tmp_path)["updates"] == 30
+    happened("reported, training continues, code 0")
