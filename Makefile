@@ -53,14 +53,15 @@ setup-dev: .venv/installed-dev
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-test: setup-dev cluster-packages
-	$(BIN)/python -m pytest tests $(ARGS)
+# Tests that start no processes run side by side; jobs would take the cores from each other.
+test: setup-dev cluster-packages test-fast
+	$(BIN)/python -m pytest $(JOBS) tests/faults tests/cluster $(ARGS)
 
 # What starts processes; test_readme.py trains with the example of README.
 JOBS := tests/end_to_end tests/test_readme.py
 
 test-fast: setup-dev
-	$(BIN)/python -m pytest tests $(JOBS:%=--ignore=%) --ignore=tests/faults --ignore=tests/cluster $(ARGS)
+	$(BIN)/python -m pytest -n 2 tests $(JOBS:%=--ignore=%) --ignore=tests/faults --ignore=tests/cluster $(ARGS)
 
 test-mpi: setup-dev
 	$(BIN)/python -m pytest $(JOBS) $(ARGS)
