@@ -49,7 +49,7 @@ def load(*overrides: str, preset: str = "paper") -> Config:
 def test_a_run_without_a_single_update_is_refused() -> None:
     few = load("train.total_steps=128")
     consistency.check_ranks(few, 4)
-    with pytest.raises(ConfigError, match=r"^train\.total_steps=128: .* 5 ranks × 32 data points = 160; raise it"):
+    with pytest.raises(ConfigError, match=r"^train\.total_steps=128: .* 5 ranks × 32 samples = 160; raise it"):
         consistency.check_ranks(few, 5)
 
 
