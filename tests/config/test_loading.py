@@ -211,9 +211,10 @@ def test_parse_refuses_what_is_not_yaml() -> None:
     assert complaint(lambda: loading.parse("env: ["))
 
 
-@pytest.mark.parametrize(
-    "game", ["../../x", "/any/path", "a/b", ".hidden", "-rf", "a b", "a\nb", "$(x)", "x" * 65, "."]
-)
+NO_PLAIN_NAMES = ["../../x", "/any/path", "a/b", ".hidden", "-rf", "a b", "a\nb", "$(x)", "x" * 65, "."]
+
+
+@pytest.mark.parametrize("game", NO_PLAIN_NAMES)
 def test_parse_refuses_a_game_that_is_no_plain_name(game: str) -> None:
     """Programs that read a run name files after its game."""
     written = load().model_copy(update={"env": load().env.model_copy(update={"game": game})})
