@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import math
@@ -21,6 +22,9 @@ from dba3c.types import Array
 END_OF_ZIP = struct.Struct("<4s4H2LH")  # signature, disks, entries (twice), size and place of the directory, comment
 MOST_ARRAYS = 1000
 MOST_DIRECTORY_BYTES = 200 * MOST_ARRAYS
+MOST_TABLE_BYTES = 10**8
+MOST_LINE_BYTES = 2 * csv.field_size_limit()  # a longer line is read in pieces
+MOST_NUMBER = 1e18
 
 
 @contextmanager
@@ -52,6 +56,25 @@ def parse_json(data: bytes) -> object:
         return parsed
     except RecursionError:
         raise ValueError("is nested too deeply") from None
+
+
+def read_table(path: Path) -> Iterator[list[str]]:
+    """Yield the rows of a CSV file one by one; ValueError if it is damaged, OSError if it cannot be read."""
+    with opened(path, MOST_TABLE_BYTES) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            yield from csv.reader(iter(lambda: text.readline(MOST_LINE_BYTES), ""))
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"{path.name} is damaged: {error}") from None
+
+
+def parse_number(cell: str) -> float:
+    """Return the number in a cell; NaN if there is none that anybody could have counted or measured."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return math.nan
+    return number if abs(number) <= MOST_NUMBER else math.nan
 
 
 def read_arrays(file: io.BufferedReader) -> dict[str, Array]:

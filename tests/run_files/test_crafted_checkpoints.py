@@ -25,7 +25,7 @@ from dba3c.run_files.progress import Progress, read_progress
 from tests.fakes.memory import peak_of
 from tests.fakes.settings import settings
 
-COUNT = int(os.environ.get("CRAFTED", "300"))
+COUNT = int(os.environ.get("CRAFTED", "200"))
 Dice = random.Random
 CONFIG = settings()
 TEXT = CONFIG.dump()
