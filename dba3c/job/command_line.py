@@ -7,14 +7,20 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from dba3c.config.messages import ConfigError
+from dba3c.config.messages import ConfigError, cut
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_OK
 
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises ConfigError, so that a job of many ranks prints one message."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # as argparse declares it, overloaded
+        for word in args or ():
+            if word.endswith("=--"):  # argparse would take it for an empty list
+                raise ConfigError(f"{cut(word)}: needs a value; see --help")
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message}; see --help")

@@ -21,6 +21,15 @@ def test_an_empty_name_is_no_path(text: str) -> None:
     assert parser.parse_args(["--out=runs/pong"]).out == Path("runs/pong")
 
 
+def test_a_value_of_two_dashes_is_refused() -> None:
+    """argparse would take --out=-- for an empty list."""
+    parser = command_line.Parser()
+    parser.add_argument("--out")
+    for parse in (parser.parse_args, parser.parse_known_args):
+        with pytest.raises(ConfigError, match="--out=--: needs a value"):
+            parse(["--out=--"])
+
+
 def test_letters_that_an_encoding_lacks_are_shown_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
