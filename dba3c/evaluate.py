@@ -14,8 +14,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from dba3c.job.command_line import Parser
-from dba3c.job.exit import EXIT_OK, agreed
+from dba3c.job.command_line import Parser, new_file, show_any_text
+from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_OK, agreed
 from dba3c.job.process import load_tensorflow, terminal
 from dba3c.job.world import World, run_job
 from dba3c.run_files import write_atomically
@@ -32,11 +32,12 @@ def parser() -> Parser:
         " with an agent that comes with dba3c. Under mpirun the ranks share the episodes.",
     )
     add_agent_options(parser, games=50)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the scores to FILE")
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the scores to FILE")
     return parser
 
 
 def main(argv: list[str]) -> int:
+    show_any_text()
     if {"-h", "--help"} & set(argv):
         parser().print_help()
         return EXIT_OK
@@ -54,9 +55,7 @@ def play_and_report(world: World, argv: list[str]) -> int:
     watchdog.set(saved.config.comm.silence_seconds)
     result = play(world, saved)
     watchdog.close()
-    if world.rank == 0:
-        report(saved, result.scores, options.json)
-    return EXIT_OK
+    return report(saved, result.scores, options.json) if world.rank == 0 else EXIT_OK
 
 
 def play(world: World, saved: Checkpoint) -> Evaluation:
@@ -64,7 +63,7 @@ def play(world: World, saved: Checkpoint) -> Evaluation:
     from dba3c.comm.mpi import MpiTransport
     from dba3c.training import build
 
-    config, agent = saved.config, build.trained(saved)
+    config, agent = saved.config, agreed(world, lambda: build.trained(saved))
     make_env = build.evaluation_env(config, world.threads)
     transport = MpiTransport(world.comm)
     console = Console(file=terminal() or sys.stderr, quiet=world.rank != 0)
@@ -73,8 +72,8 @@ def play(world: World, saved: Checkpoint) -> Evaluation:
         return evaluate(config, agent, make_env, transport, lambda done: bar.update(task, completed=done))
 
 
-def report(saved: Checkpoint, scores: list[float], json_path: Path | None) -> None:
-    """Print the mean score and its spread; write all scores to `json_path`, if there is one."""
+def report(saved: Checkpoint, scores: list[float], json_path: Path | None) -> int:
+    """Print the mean score and its spread; write all scores to `json_path`, if there is one; return the exit code."""
     facts = {
         "game": saved.config.env.game,
         "updates": saved.progress["updates"],
@@ -87,8 +86,13 @@ def report(saved: Checkpoint, scores: list[float], json_path: Path | None) -> No
     }
     summary = "{game}: {evaluation_score:.1f} ± {spread:.1f}, mean and standard deviation of {games} greedy episodes"
     print(summary.format(**facts))
-    if json_path is not None:
-        write_atomically(json_path, (json.dumps(facts, indent=2) + "\n").encode())
+    try:
+        if json_path is not None:
+            write_atomically(json_path, (json.dumps(facts, indent=2) + "\n").encode())
+    except OSError as error:
+        print(f"dba3c: --json={json_path}: cannot be written: {error.strerror}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    return EXIT_OK
 
 
 if __name__ == "__main__":

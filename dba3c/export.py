@@ -7,11 +7,10 @@ python -m dba3c.export runs/breakout --logs docs/runs     the logs, for the tabl
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from dba3c.config.messages import ConfigError
 from dba3c.job import command_line
-from dba3c.job.command_line import Parser
+from dba3c.job.command_line import Parser, checked_path
 from dba3c.run_files import logs, trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.logs import MOST_ROWS, RunLog, export_logs
@@ -24,12 +23,15 @@ def parser() -> Parser:
         " progress and score; no optimizer state) for dba3c evaluate and record, option --pretrained GAME. With --logs,"
         f" copy its config.yaml, its summary.json and at most {MOST_ROWS} rows of its metrics.csv instead.",
     )
-    parser.add_argument("path", type=Path, metavar="RUN_DIR", help="run directory")
+    parser.add_argument("path", type=checked_path, metavar="RUN_DIR", help="run directory")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="agent file (default: GAME.npz, inside the dba3c package)"
+        "--out", type=checked_path, metavar="FILE", help="agent file (default: GAME.npz, inside the dba3c package)"
     )
     parser.add_argument(
-        "--logs", type=Path, metavar="FOLDER", help="write the logs to FOLDER/NAME, where NAME is that of RUN_DIR"
+        "--logs",
+        type=checked_path,
+        metavar="FOLDER",
+        help="write the logs to FOLDER/NAME, where NAME is that of RUN_DIR",
     )
     return parser
 

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from dba3c.config.messages import ConfigError
 from dba3c.job import command_line, cores
-from dba3c.job.command_line import Parser
+from dba3c.job.command_line import Parser, new_file
 from dba3c.job.process import load_tensorflow, terminal
 from dba3c.run_files import trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
@@ -35,7 +35,7 @@ def parser() -> Parser:
     )
     trained_agents.add_agent_options(parser, games=1)
     parser.add_argument("--best", action="store_true", help="film only the episode with the highest score")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="FILE.mp4 or FILE.gif (default: GAME.mp4)")
+    parser.add_argument("--out", type=new_file, metavar="FILE", help="FILE.mp4 or FILE.gif (default: GAME.mp4)")
     parser.add_argument(
         "--start", type=float, default=0.0, metavar="SECONDS", help="skip this much of the film (default: 0)"
     )
@@ -71,8 +71,6 @@ def refuse_bad_options(options: Namespace) -> None:
             raise ConfigError(f"--{name}={value}: must be a number of seconds, at least 0")
     if options.out is not None and options.out.suffix not in (".mp4", ".gif"):
         raise ConfigError(f"--out={options.out}: films are .mp4 or .gif; choose a name with one of these endings")
-    if options.out is not None and not options.out.parent.is_dir():
-        raise ConfigError(f"--out={options.out}: there is no folder {options.out.parent}; create it or choose another")
 
 
 def film(saved: Checkpoint, file: Path, threads: int, options: Namespace, bar: Progress) -> list[Take]:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress
 
 from dba3c.config.messages import ConfigError
 from dba3c.job import command_line
-from dba3c.job.command_line import Parser
+from dba3c.job.command_line import Parser, checked_path
 from dba3c.job.process import terminal
 from dba3c.reporting.groups import Group, grouped
 from dba3c.run_files import logs, write_atomically
@@ -27,9 +27,15 @@ def parser() -> Parser:
         " lag, and the settings that differ. The page loads nothing from the network. Runs whose configurations differ"
         " only in train.seed become one curve with the range of the seeds. Runs may still be training.",
     )
-    parser.add_argument("paths", type=Path, nargs="+", metavar="RUN_DIR", help="run directory; several are compared")
     parser.add_argument(
-        "--out", type=Path, default=Path("report"), metavar="FOLDER", help="folder to write (default: report)"
+        "paths", type=checked_path, nargs="+", metavar="RUN_DIR", help="run directory; several are compared"
+    )
+    parser.add_argument(
+        "--out",
+        type=checked_path,
+        default=Path("report"),
+        metavar="FOLDER",
+        help="folder to write (default: report)",
     )
     return parser
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dba3c.config.messages import ConfigError
 from dba3c.job import command_line
-from dba3c.job.command_line import Parser
+from dba3c.job.command_line import Parser, checked_path
 from dba3c.reporting import markdown
 from dba3c.reporting.groups import Group, grouped
 from dba3c.run_files import logs, write_atomically
@@ -18,8 +18,10 @@ from dba3c.run_files import logs, write_atomically
 
 def parser() -> Parser:
     parser = Parser(prog="dba3c results", description="Write the table of results from the logs of runs.")
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder that holds the logs of each run")
-    parser.add_argument("file", type=Path, metavar="FILE.md", help="page to write; its picture is written beside it")
+    parser.add_argument("folder", type=checked_path, metavar="FOLDER", help="folder that holds the logs of each run")
+    parser.add_argument(
+        "file", type=checked_path, metavar="FILE.md", help="page to write; its picture is written beside it"
+    )
     return parser
 
 

@@ -17,7 +17,7 @@ from dba3c.config import consistency, loading
 from dba3c.config.loading import HYPERPARAMS
 from dba3c.config.schema import Config
 from dba3c.job import handshake
-from dba3c.job.command_line import Parser, split_overrides
+from dba3c.job.command_line import Parser, checked_path, show_any_text, split_overrides
 from dba3c.job.exit import EXIT_OK, agreed
 from dba3c.job.process import load_tensorflow
 from dba3c.job.world import World, run_job
@@ -47,8 +47,8 @@ def parser() -> Parser:
     )
     parser.add_argument("--preset", default="paper", help=f"one of {presets} (default: paper)")
     parser.add_argument("--game", help="short for --env.game")
-    parser.add_argument("--run-dir", type=Path, help="where checkpoints and metrics go (default: runs/GAME)")
-    parser.add_argument("--config", type=Path, default=HYPERPARAMS, help="another hyperparams.yaml")
+    parser.add_argument("--run-dir", type=checked_path, help="where checkpoints and metrics go (default: runs/GAME)")
+    parser.add_argument("--config", type=checked_path, default=HYPERPARAMS, help="another hyperparams.yaml")
     return parser
 
 
@@ -69,6 +69,7 @@ def parse(argv: list[str]) -> Order:
 
 
 def main(argv: list[str]) -> int:
+    show_any_text()
     if {"-h", "--help"} & set(argv):
         parser().print_help()
         return EXIT_OK

@@ -72,3 +72,19 @@ def test_the_file_can_be_named(run_dir: Path, tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "file").touch()
     assert main([str(run_dir), f"--out={tmp_path / 'file' / 'agent.npz'}"]) == 2
     assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("game", ["/any/path", "../../escaped", "..", "a/b"])
+def test_a_run_cannot_choose_where_its_agent_is_written(
+    run_dir: Path, tmp_path: Path, config: Config, game: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    path = str(tmp_path / "escaped") if game == "/any/path" else game
+    crafted = config.model_copy(update={"env": config.env.model_copy(update={"game": path})})
+    (run_dir / "config.yaml").write_text(crafted.dump(), encoding="utf-8")
+    assert main([str(run_dir)]) == 2
+    error = capsys.readouterr().err
+    assert "env.game=" in error
+    assert "plain name" in error
+    assert error.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before

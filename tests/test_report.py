@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -85,3 +86,28 @@ def test_report_refuses_bad_input_in_one_line_with_code_2(tmp_path: Path, capsys
         assert error.startswith("dba3c: ")
         assert error.count("\n") == 1
         assert message in error
+
+
+def test_a_run_cannot_choose_where_its_pictures_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "run", [row(1), row(2)])
+    text = (run / "config.yaml").read_text(encoding="utf-8").replace("game: breakout", "game: ../../escaped")
+    (run / "config.yaml").write_text(text, encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    assert main([str(run), "--out", str(tmp_path / "deep" / "out")]) == 2
+    assert "plain name" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["a$b$c", "$\\frac{$", "_hidden", "a\nb", os.fsdecode(b"caf\xe9"), "\\n"])
+def test_any_name_of_a_run_can_be_drawn(tmp_path: Path, name: str) -> None:
+    rows = [row(1), row(2)]
+    run = write_run(tmp_path / name, rows, ended(rows, ranks=None, cores=None))
+    assert main([str(run), "--out", str(tmp_path / "out")]) == 0
+
+
+def test_a_path_that_the_system_refuses_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["x" * 5000], ["--out=", str(tmp_path)], ["a\0b"]):
+        assert main(words) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("dba3c: ")
+        assert error.count("\n") == 1

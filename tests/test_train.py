@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -63,3 +64,8 @@ def test_any_damage_to_the_file_is_taken_or_refused(tmp_path: Path, cut: float, 
     for rest in (whole[place:], b""):
         (tmp_path / "file.yaml").write_bytes(whole[:place] + inserted + rest)
         assert refusal(lambda: train.parse([f"--config={tmp_path / 'file.yaml'}"])).strip()
+
+
+@pytest.mark.parametrize("word", ["--run-dir=", "--run-dir= ", "--config="])
+def test_an_empty_path_is_refused(word: str) -> None:
+    assert "give it a name" in refusal(lambda: train.parse([word]))

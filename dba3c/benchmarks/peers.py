@@ -92,13 +92,19 @@ def peer_pace(peer: Peer, game: str, seconds: float) -> float:
 
 def environment(peer: Peer) -> Path:
     """Install the peer below ~/.cache on first use; return its own python."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dba3c" / "peers" / Path(peer.script).stem
-    python = cache / "bin" / "python"
-    if not (cache / "installed").exists():
-        venv.create(cache, clear=True, with_pip=True)
+    folder = cache() / "dba3c" / "peers" / Path(peer.script).stem
+    python = folder / "bin" / "python"
+    if not (folder / "installed").exists():
+        venv.create(folder, clear=True, with_pip=True)
         call([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *peer.packages])
-        (cache / "installed").touch()
+        (folder / "installed").touch()
     return python
+
+
+def cache() -> Path:
+    """Return the user's folder for caches; a relative one counts as none, or we would run what lies in this folder."""
+    wanted = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return wanted if wanted.is_absolute() else Path.home() / ".cache"
 
 
 def call(command: list[str]) -> None:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from dba3c.config.consistency import check_contradictions
-from dba3c.config.messages import ConfigError, explain, shown, suggest
+from dba3c.config.messages import ConfigError, UnknownKeyError, cut, explain, shown, suggest
 from dba3c.config.schema import Config
+from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 
 HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPERPARAMS) -> Config:
     """Resolve the configuration; ConfigError if anything is wrong with it."""
-    values = read_yaml(path)
+    values = built_in() if path == HYPERPARAMS else read_yaml(path)
     presets = values.pop("presets", None) or {}
     if not isinstance(presets, dict) or preset not in presets:
         names = map(str, presets) if isinstance(presets, dict) else ()
-        raise ConfigError(f"--preset={preset}: no such preset in {path.name}{suggest(preset, names)}")
+        raise ConfigError(f"--preset={cut(preset)}: no such preset in {path.name}{suggest(preset, names)}")
     merge(values, presets[preset] or {}, f"presets.{preset}")
     for override in overrides:
         apply_override(values, override)
@@ -32,18 +35,25 @@ def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPE
 
 
 def parse(text: str) -> Config:
-    """Parse what `Config.dump` wrote; keys that its version of dba3c did not have get their defaults."""
-    values = read_yaml(HYPERPARAMS)
+    """Parse what `Config.dump` wrote; keys that its version of dba3c did not have get their defaults.
+
+    ConfigError if a program could not name files after its game.
+    """
+    values = built_in()
     values.pop("presets")
     merge(values, parse_yaml(text, "configuration"), "configuration")
-    return validate(values)
+    config = validate(values)
+    if not PLAIN_NAME.fullmatch(config.env.game):
+        raise ConfigError(f"env.game={shown(config.env.game)}: must be a plain name: letters, digits, _, - and .")
+    return config
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read the sections of a yaml file; ConfigError if it has none."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1).decode()
+    except (OSError, ValueError) as error:
         raise ConfigError(f"--config={path}: cannot be read: {error}") from None
     values = parse_yaml(text, f"--config={path}")
     if not isinstance(values, dict):
@@ -51,13 +61,15 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return values
 
 
-def parse_yaml(text: str, where: str) -> object:
-    """Parse yaml; ConfigError that begins with `where` if the text is not yaml."""
-    try:
-        parsed: object = yaml.safe_load(text)
-        return parsed
-    except Exception as error:  # besides YAMLError, PyYAML raises ValueError, KeyError, RecursionError and others
-        raise ConfigError(f"{where}: is not yaml: {error}") from None
+def built_in() -> dict[str, Any]:
+    """Return the sections of the hyperparams.yaml that comes with dba3c."""
+    return dict(read_built_in())
+
+
+@cache
+def read_built_in() -> dict[str, Any]:
+    """Read them once: programs that compare runs need them often. Nobody changes what this returns."""
+    return read_yaml(HYPERPARAMS)
 
 
 def merge(values: dict[str, Any], changes: object, where: str) -> None:
@@ -78,7 +90,7 @@ def apply_override(values: dict[str, Any], override: str) -> None:
     if not (equals and dot and key):
         known = [f"{s}.{k}" for s, keys in values.items() if isinstance(keys, dict) for k in keys]
         hint = suggest(name, known) or "; write --section.key=value, see --help for all keys"
-        raise ConfigError(f"--{override}: not understood{hint}")
+        raise ConfigError(f"--{cut(override)}: not understood{hint}")
     merge(values, {section: {key: parse_value(text)}}, "command line")
 
 
@@ -95,9 +107,11 @@ def validate(values: object) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(explain(error.errors())) from None
+        errors = error.errors()
+        kind = UnknownKeyError if errors[0]["type"] == "extra_forbidden" else ConfigError
+        raise kind(explain(errors)) from None
 
 
 def preset_names(path: Path = HYPERPARAMS) -> list[str]:
     """Return the names of the presets in hyperparams.yaml."""
-    return list(read_yaml(path)["presets"])
+    return list((built_in() if path == HYPERPARAMS else read_yaml(path))["presets"])

@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 
 from pydantic_core import ErrorDetails
 
 from dba3c.config.schema import Config
 
+MOST_LETTERS = 1000  # of a message
+BRIEF = reprlib.Repr()  # stops where a value gets large: with aliases, a few bytes of yaml stand for gigabytes
+BRIEF.maxlevel = 4
+BRIEF.maxstring = 1000
+BRIEF.maxlong = 1000
+BRIEF.maxother = 1000
+
 
 class ConfigError(Exception):
     """Bad input, with a message of one line."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(one_line(message))
+
+
+class UnknownKeyError(ConfigError):
+    """A key that this version does not have."""
+
+
+def one_line(text: str) -> str:
+    """Return a text as a terminal may show it: one line of printable letters, cut to MOST_LETTERS."""
+    words = " ".join(cut(text, 2 * MOST_LETTERS).split())
+    return cut("".join(letter if letter.isprintable() else "�" for letter in words), MOST_LETTERS)
+
+
+def cut(text: str, most: int = 80) -> str:
+    """Cut a text that is longer than anybody reads."""
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def shown(value: object) -> str:
     """Format a value for a message: cut to 80 characters, and without ever raising an error."""
     try:
-        text = repr(value)
+        return cut(BRIEF.repr(value))
     except ValueError:  # an integer of more digits than Python prints
-        text = f"a {type(value).__name__} too large to print"
-    return text if len(text) <= 80 else text[:80] + "…"
+        return f"a {type(value).__name__} too large to print"
 
 
 def explain(errors: list[ErrorDetails]) -> str:
     """Return one line about the first field that pydantic rejects."""
     error = errors[0]
-    path = [str(part) for part in error["loc"][:2]]
+    path = [cut(str(part)) for part in error["loc"][:2]]
     name = ".".join(path)
     if error["type"] == "extra_forbidden":
         section = Config.model_fields.get(path[0])

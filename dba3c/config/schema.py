@@ -23,10 +23,13 @@ def as_number(value: Any) -> Any:
 
 
 Number = BeforeValidator(as_number)
-Count = Annotated[int, Field(ge=1), Number]
-CountOrNever = Annotated[int, Field(ge=0), Number]
+Count = Annotated[int, Field(ge=1, le=10**9), Number]
+CountOrNever = Annotated[int, Field(ge=0, le=10**9), Number]
+Steps = Annotated[int, Field(ge=1, le=10**12), Number]  # a century at 300 steps/s; clocks and displays can count it
+Units = Annotated[int, Field(ge=1, le=2**16), Number]
 Fraction = Annotated[float, Field(ge=0, lt=1), Number]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
+Seconds = Annotated[float, Field(gt=0, le=10**9), Number]  # what operating systems can wait for
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
 SecondsOrNever = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
 Score = Annotated[float, Field(allow_inf_nan=False), Number]
@@ -42,20 +45,20 @@ class Section(BaseModel):
 
 
 class Env(Section):
-    game: Annotated[str, Field(min_length=1)]
+    game: Annotated[str, Field(min_length=1, max_length=100)]
     profile: Annotated[str, named("env.profile")]
     n_sim: Count
     life_loss_terminal: bool
     fire_reset: bool
     max_frames: Count
     reward_clip: Positive
-    step_seconds: Positive
+    step_seconds: Seconds
     rebuilds_per_minute: Count
 
 
 class Model(Section):
     torso: Annotated[str, named("model.torso")]
-    hidden: Count
+    hidden: Units
     standardise: bool
 
 
@@ -96,7 +99,7 @@ class Comm(Section):
     n_backup: CountOrNever
     transport: Annotated[str, named("comm.transport")]
     check_every_updates: CountOrNever
-    silence_seconds: Positive
+    silence_seconds: Seconds
     on_failure: Literal["abort", "shrink"]
 
 
@@ -107,11 +110,11 @@ def null_as_none(value: Any) -> Any:
 
 class Train(Section):
     batch_size: Count | Literal["auto"]
-    total_steps: Count
+    total_steps: Steps
     seed: Annotated[int, Field(ge=0, lt=2**32), Number]
     target_score: Annotated[Score | Literal["auto", "none"], BeforeValidator(null_as_none)]
     max_bad_updates: Count
-    log_every_seconds: Positive
+    log_every_seconds: Seconds
 
 
 class Evaluate(Section):
@@ -130,7 +133,8 @@ class Checkpoint(Section):
 
 
 # A comma, as yaml takes 1:30 for ninety and 0x3 for three.
-Slowdown = Annotated[str, Field(pattern=r"^(none|[0-9]+(\.[0-9]+)?,[0-9]+(\.[0-9]+)?)$"), BeforeValidator(null_as_none)]
+PAIR = r"^(none|[0-9]{1,9}(\.[0-9]{1,9})?,[0-9]{1,9}(\.[0-9]{1,9})?)$"
+Slowdown = Annotated[str, Field(pattern=PAIR), BeforeValidator(null_as_none)]
 
 
 class Debug(Section):

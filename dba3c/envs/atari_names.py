@@ -7,7 +7,9 @@ from pathlib import Path
 
 from ale_py import roms
 
-from dba3c.config.messages import ConfigError, suggest
+from dba3c.config.messages import ConfigError, shown, suggest
+
+FOR_TWO = ("combat", "joust", "maze_craze", "warlords")  # the emulator would end the process
 
 
 def resolve_game(name: str, field: str) -> str:
@@ -16,7 +18,9 @@ def resolve_game(name: str, field: str) -> str:
     plain = "".join(letter for letter in name.lower() if letter.isalnum())
     if plain not in games:
         near = suggest(plain, games) or f"; {len(games)} games are known, among them breakout, pong, space_invaders"
-        raise ConfigError(f"{field}={name!r}: no such game in ale-py{near}")
+        raise ConfigError(f"{field}={shown(name)}: no such game in ale-py{near}")
+    if games[plain] in FOR_TWO:
+        raise ConfigError(f"{field}={shown(name)}: is for two players only, and an agent is one; choose another game")
     return str(games[plain])
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
-from dba3c.config.messages import ConfigError
+from dba3c.config.messages import ConfigError, cut
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_OK
 
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises ConfigError, so that a job of many ranks prints one message."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # as argparse declares it, overloaded
+        for word in args or ():
+            if word.endswith("=--"):  # argparse would take it for an empty list
+                raise ConfigError(f"{cut(word)}: needs a value; see --help")
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message}; see --help")
@@ -20,12 +28,40 @@ class Parser(argparse.ArgumentParser):
 
 def answer(work: Callable[[], None]) -> int:
     """Run a program of one process, report bad input in one line, and return the exit code."""
+    show_any_text()
     try:
         work()
     except ConfigError as refusal:
         print(f"dba3c: {refusal}", file=sys.stderr)
         return EXIT_BAD_INPUT
+    except OSError as error:
+        print(f"dba3c: {ConfigError(f'{error.filename}: {error.strerror}; choose another one')}", file=sys.stderr)
+        return EXIT_BAD_INPUT
     return EXIT_OK
+
+
+def show_any_text() -> None:
+    """Let standard output and error show what their encoding has no letter for in another way."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def checked_path(text: str) -> Path:
+    """Read an option that names a file or a folder."""
+    if not text.strip() or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} names no file or folder; leave it out or give it a name")
+    return Path(text)
+
+
+def new_file(text: str) -> Path:
+    """Read an option that names a file to write, before the work begins whose result it shall hold."""
+    path = checked_path(text)
+    if os.path.isdir(path):  # never raises, however long the name
+        raise argparse.ArgumentTypeError(f"{path} is a folder; name a file")
+    if not os.path.isdir(path.parent):
+        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}; create it or choose another")
+    return path
 
 
 def split_overrides(words: list[str]) -> list[str]:

@@ -78,7 +78,9 @@ def style(theme: dict[str, str]) -> Any:  # a dict whose keys Matplotlib declare
     paper = dict.fromkeys(("figure.facecolor", "axes.facecolor"), theme["paper"])
     frame = {"axes.edgecolor": theme["lines"], "grid.color": theme["lines"], "axes.grid": True, "axes.axisbelow": True}
     spines = {"axes.spines.top": False, "axes.spines.right": False}
-    return ink | paper | frame | spines | {"axes.titlesize": 11, "axes.titleweight": "bold", "lines.linewidth": 1.8}
+    words = {"text.parse_math": False}  # a run's name may hold a $
+    sizes = {"axes.titlesize": 11, "axes.titleweight": "bold", "lines.linewidth": 1.8}
+    return ink | paper | frame | spines | words | sizes
 
 
 class Curves(NamedTuple):

@@ -51,7 +51,7 @@ def row(place: int, group: Group) -> list[str]:
     changed = " (changed)" if set(nearest.overrides) - {*GAME_AND_SEED} else ""
     score = mean([run.evaluated.score for run in group.runs if run.evaluated is not None])
     share = None if score is None else human_normalised(group.game, score)
-    cores = {run.summary["cores"] for run in group.runs if "cores" in run.summary}
+    cores = {run.summary["cores"] for run in group.runs if run.summary.get("cores") is not None}
     return [
         f"{place}.",
         group.game.replace("_", " "),
@@ -92,5 +92,5 @@ def published(paper: Paper, game: str) -> str:
 
 def command(group: Group) -> str:
     """Return the command that makes the runs of a group."""
-    ranks = max((run.summary.get("ranks", 1) for run in group.runs), default=1)
+    ranks = max((run.summary.get("ranks") or 1 for run in group.runs), default=1)
     return recipe(group.config).command(ranks, f"runs/{group.game}", sorted(group.seeds))

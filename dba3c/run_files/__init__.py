@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
+
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """The file is replaced at once, and is on the disk when this returns."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # nobody can lay a link there beforehand
     try:
-        with temporary.open("wb") as file:
+        with open(os.open(temporary, NEW_FILE, 0o666), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
+import stat
 from pathlib import Path
 from typing import TextIO
 
@@ -18,14 +20,14 @@ def prepare_directory(path: Path) -> TextIO:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        file = (path / "lock").open("a+", encoding="utf-8")
+        file = open_lock(path / "lock")
     except OSError as error:
-        raise ConfigError(f"--run-dir={path}: cannot be written: {error.strerror}; choose another directory") from None
+        reason = "lock is a link" if error.errno == errno.ELOOP else error.strerror
+        raise ConfigError(f"--run-dir={path}: cannot be written: {reason}; choose another directory") from None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.seek(0)
-        owner = file.read().strip() or "another job"
+        owner = file.read(200).strip() or "another job"
         raise ConfigError(
             f"--run-dir={path}: {owner} is training there; wait until it has ended or choose another directory"
         ) from None
@@ -35,3 +37,13 @@ def prepare_directory(path: Path) -> TextIO:
     file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
     file.flush()
     return file
+
+
+def open_lock(path: Path) -> TextIO:
+    """Open or create the lock; OSError if it is a link, or anything but a file of this directory alone."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode) or facts.st_nlink > 1:
+        os.close(descriptor)
+        raise OSError(errno.EEXIST, "lock is a file of another place, or none; remove it if you trust the directory")
+    return open(descriptor, "r+", encoding="utf-8", errors="replace")

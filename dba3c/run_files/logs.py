@@ -6,18 +6,28 @@ import csv
 import io
 import json
 import math
+import os
+from array import array
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from dba3c.config.loading import parse
-from dba3c.config.messages import ConfigError
+from dba3c.config.messages import ConfigError, shown
 from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
+from dba3c.run_files.untrusted import MOST_NUMBER, parse_json, parse_number, read_table
+from dba3c.run_files.untrusted import read as read_file
 from dba3c.types import Array, Json
 
 MOST_ROWS = 300  # rows of metrics.csv that a small copy keeps
+MOST_COLUMNS = 200
+MOST_CELLS = 10**7  # of metrics.csv: forty days of a row every ten seconds
+LEAST_CELLS = 10  # that a row counts as: it takes memory of its own
+SMALL_FILE = 10**6  # bytes of config.yaml and summary.json
+COUNTS = ("steps", "updates", "seconds", "cores", "ranks", "evaluation_games")  # numbers in summary.json, from 0
+SCORES = ("evaluation_score", "best_score", "online_score")
 
 
 class Evaluated(NamedTuple):
@@ -78,7 +88,7 @@ class RunLog(NamedTuple):
 
 def read(paths: list[Path]) -> list[RunLog]:
     """Read the logs of run directories; ConfigError if one has none."""
-    unique = {path.resolve(): path for path in paths}
+    unique = {Path(os.path.realpath(path)): path for path in paths}
     return [read_one(path, name) for path, name in zip(unique.values(), short_names(list(unique)), strict=True)]
 
 
@@ -99,7 +109,7 @@ def read_one(path: Path, name: str) -> RunLog:
         if not (path / needed).is_file():
             raise ConfigError(f"{path}: holds no {needed}; name the run directory of a training that has started")
     try:
-        config = parse((path / "config.yaml").read_text(encoding="utf-8"))
+        config = parse(read_file(path / "config.yaml", SMALL_FILE).decode())
         metrics = read_metrics(path / "metrics.csv")
         summary = read_summary(path / "summary.json")
     except (OSError, ValueError, ConfigError) as error:
@@ -108,46 +118,70 @@ def read_one(path: Path, name: str) -> RunLog:
 
 
 def short_names(paths: list[Path]) -> list[str]:
-    """Return as many last parts of each path as all paths need to have different names."""
+    """Return as many last parts of each path as all paths need to have different names, in printable letters."""
     for length in range(1, max((len(path.parts) for path in paths), default=1)):
-        names = ["/".join(path.parts[-length:]) for path in paths]
+        names = [printable("/".join(path.parts[-length:])) for path in paths]
         if len(set(names)) == len(names):
             return names
-    return [str(path) for path in paths]
+    return [printable(str(path)) for path in paths]
+
+
+def printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "�" for letter in name)
 
 
 def read_metrics(file: Path) -> dict[str, Array]:
     """Read the columns as numbers; rows that a run wrote again after resuming replace the older ones."""
-    with file.open(newline="", encoding="utf-8") as text:
-        rows = list(csv.DictReader(text))
-    kept: list[dict[str, str]] = []
-    for row in rows:
-        updates = parse_number(row.get("updates"))
-        if math.isnan(updates):  # a line that was cut short when the machine stopped
+    table = read_table(file)
+    names = next(table, [])
+    if not names:
+        return {}
+    if len(names) > MOST_COLUMNS:
+        raise ValueError(f"{file.name}: has more than {MOST_COLUMNS} columns")
+    if "updates" not in names:
+        raise ValueError(f"{file.name}: has no column updates")
+    place = names.index("updates")
+    kept: list[array[float]] = []
+    for row in table:
+        numbers = array("d", (parse_number(cell) for cell in row[: len(names)]))
+        numbers.extend([math.nan] * (len(names) - len(numbers)))
+        if math.isnan(numbers[place]):  # a line that was cut short when the machine stopped
             continue
-        if kept and parse_number(kept[-1]["updates"]) > updates:
-            kept = [earlier for earlier in kept if parse_number(earlier["updates"]) < updates]
-        kept.append(row)
-    names = [name for name in (rows[0] if rows else ()) if name]
-    return {name: np.array([parse_number(row.get(name)) for row in kept]) for name in names}
+        if kept and kept[-1][place] > numbers[place]:
+            drop_from(kept, place, numbers[place])
+        kept.append(numbers)
+        if len(kept) * max(len(names), LEAST_CELLS) > MOST_CELLS:
+            raise ValueError(f"{file.name}: has more than {MOST_CELLS:,} cells")
+    columns = np.array(kept).reshape(-1, len(names)).T  # [columns, rows]
+    return {name: column for name, column in zip(names, columns, strict=True) if name}
 
 
-def parse_number(cell: str | None) -> float:
-    """Return the number in a cell; NaN if there is none."""
-    try:
-        return math.nan if cell is None else float(cell)
-    except ValueError:
-        return math.nan
+def drop_from(rows: list[array[float]], place: int, updates: float) -> None:
+    """Remove the rows of this update and later ones, which are the last."""
+    while rows and rows[-1][place] >= updates:
+        rows.pop()
 
 
 def read_summary(file: Path) -> Json:
     """Read summary.json; empty if there is no such file, ValueError if it is damaged."""
-    if not file.is_file():
+    if not file.exists():
         return {}
-    summary = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        summary = parse_json(read_file(file, SMALL_FILE))
+    except ValueError as error:
+        raise ValueError(f"{file.name}: {error}") from None
     if not isinstance(summary, dict):
         raise ValueError(f"{file.name} is not a JSON object")
+    for name in (*COUNTS, *SCORES):
+        value = summary.get(name)
+        least = 0 if name in COUNTS else -MOST_NUMBER
+        if value is not None and not is_number(value, least):
+            raise ValueError(f"{file.name}: {name}={shown(value)}: must be a number")
     return summary
+
+
+def is_number(value: object, least: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= MOST_NUMBER
 
 
 def export_logs(path: Path, run: RunLog, folder: Path) -> Path:

@@ -20,8 +20,9 @@ from dba3c.run_files import write_atomically
 from dba3c.run_files.display import Display
 from dba3c.run_files.log_file import LogFile
 from dba3c.run_files.progress import Progress
+from dba3c.run_files.untrusted import parse_number, read_table
 from dba3c.run_files.window import OnlineScore, Window
-from dba3c.types import PARTS, Json, Update
+from dba3c.types import PARTS, Json, Say, Update
 
 LATE_TOO_OFTEN = 0.5  # share of updates
 REFRESH_SECONDS = 1.0  # of the live display
@@ -78,7 +79,7 @@ class RunMetrics:
         self._csv: Any = None
         self._tensorboard = tf.summary.create_noop_writer()
         with self._tolerating_failures():
-            self._csv = open_csv(run_dir / "metrics.csv", progress.updates)
+            self._csv = open_csv(run_dir / "metrics.csv", progress.updates, self.say)
             self._tensorboard = tf.summary.create_file_writer(str(run_dir))
 
     def update(self, update: Update, progress: Progress) -> None:
@@ -161,13 +162,28 @@ def tidy(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def open_csv(path: Path, updates: int) -> Any:
+def open_csv(path: Path, updates: int, say: Say = lambda _: None) -> Any:
     """A writer that appends to `path`, after dropping rows later than the checkpoint that is resumed."""
-    rows = list(csv.DictReader(path.open())) if path.is_file() else []
+    if path.is_file() or not path.exists():  # a device, say, cannot be replaced
+        write_atomically(path, rows_until(path, updates, say).encode())
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)  # a FIFO must not hang us
+    return csv.writer(open(descriptor, "a", newline="", buffering=1))
+
+
+def rows_until(path: Path, updates: int, say: Say) -> str:
+    """Return the rows up to an update, under the present columns; a damaged file is set aside."""
     kept = io.StringIO(newline="")
     writer = csv.writer(kept)
     writer.writerow(COLUMNS)
-    writer.writerows([row.get(name, "") for name in COLUMNS] for row in rows if int(row["updates"] or 0) <= updates)
-    if path.is_file() or not path.exists():  # a device, say, cannot be replaced
-        write_atomically(path, kept.getvalue().encode())
-    return csv.writer(path.open("a", newline="", buffering=1))
+    try:
+        table = read_table(path) if path.exists() else iter(())
+        names = next(table, list(COLUMNS))
+        place = names.index("updates")
+        for row in table:
+            if len(row) > place and parse_number(row[place]) <= updates:
+                cells = dict(zip(names, row, strict=False))
+                writer.writerow([cells.get(name, "") for name in COLUMNS])
+    except ValueError as error:
+        damaged = path.replace(path.with_name(f"{path.name}.damaged"))
+        say(f"{path} is damaged: {error}; it is kept as {damaged.name}, and a new one goes on from here")
+    return kept.getvalue()

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Annotated
 
-from dba3c.types import Clock, Json, Update
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from dba3c.config.messages import shown
+from dba3c.types import Clock, Update
+
+Counter = Annotated[int, Field(ge=0, le=10**13, strict=True)]
+Score = Annotated[float, Field(ge=-1e15, le=1e15, strict=True)]
+
+
+class NewerVersionError(ValueError):
+    """Something that only a newer version of dba3c writes."""
 
 
 @dataclass
 class Progress:
     """Counters and scores of a run, over all jobs that have worked on it."""
 
-    updates: int = 0
-    steps: int = 0  # of play of all ranks
-    seconds: float = 0.0  # wall clock, over all runs
-    skipped: int = 0  # updates without effect, because a gradient was not finite
-    empty: int = 0  # updates without effect, because there was nothing to learn from
-    bad_in_a_row: int = 0  # skipped updates since the last one that was not
-    evaluation_score: float | None = None  # newest
-    evaluation_games: int = 0  # episodes that it is the mean of
-    best_score: float | None = None  # of all evaluations, probes included
-    target_reached: bool = False  # by the newest evaluation
+    __pydantic_config__ = ConfigDict(allow_inf_nan=False)  # for saved values
+
+    updates: Counter = 0
+    steps: Counter = 0  # of play of all ranks
+    seconds: Annotated[float, Field(ge=0, le=1e12, strict=True)] = 0.0  # wall clock, over all runs
+    skipped: Counter = 0  # updates without effect, because a gradient was not finite
+    empty: Counter = 0  # updates without effect, because there was nothing to learn from
+    bad_in_a_row: Counter = 0  # skipped updates since the last one that was not
+    evaluation_score: Score | None = None  # newest
+    evaluation_games: Counter = 0  # episodes that it is the mean of
+    best_score: Score | None = None  # of all evaluations, probes included
+    target_reached: Annotated[bool, Field(strict=True)] = False  # by the newest evaluation
 
     def count(self, update: Update) -> None:
         self.updates = update.number
@@ -40,7 +53,20 @@ class Progress:
         return Clock(self.updates, self.steps, total_steps)
 
 
-def read_progress(saved: Json) -> Progress:
-    """Read a saved progress; fields that this version no longer has are dropped."""
-    known = {field.name for field in fields(Progress)}
-    return Progress(**{name: value for name, value in saved.items() if name in known})
+SAVED = TypeAdapter(Progress)
+
+
+def read_progress(saved: object) -> Progress:
+    """Check and read a saved progress; ValueError if it is damaged, NewerVersionError if it has unknown keys."""
+    if not isinstance(saved, dict) or "updates" not in saved:
+        raise ValueError(f"the progress is damaged: {shown(saved)}")
+    unknown = sorted(saved.keys() - {field.name for field in fields(Progress)})
+    if unknown:
+        raise NewerVersionError(f"progress.{unknown[0]}")
+    try:
+        return SAVED.validate_python(saved)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise ValueError(
+            f"the progress is damaged: {wrong['loc'][0]}={shown(wrong['input'])}: {wrong['msg'].lower()}"
+        ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from dba3c.config.messages import ConfigError
 from dba3c.run_files import checkpoint, write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
+from dba3c.run_files.untrusted import tell
 
 AGENTS = Path(__file__).parents[1] / "agents"
 
@@ -36,6 +36,7 @@ def chosen(options: Namespace, resolve: Callable[[str, str], str]) -> Checkpoint
         raise ConfigError("name either a run directory or --pretrained GAME; see --help")
     if options.path is not None:
         saved = find(options.path)
+        resolve(saved.config.env.game, f"{options.path}: env.game")
     else:
         saved = shipped(resolve(options.pretrained, "--pretrained"), options.pretrained)
     seed = saved.config.train.seed if options.seed is None else options.seed
@@ -49,7 +50,7 @@ def find(path: Path) -> Checkpoint:
     try:
         if path.is_file():
             return checkpoint.load(path)
-        saved = checkpoint.load_newest(path / "checkpoints", lambda text: print(f"dba3c: {text}", file=sys.stderr))
+        saved = checkpoint.load_newest(path / "checkpoints", tell)
     except (OSError, ValueError) as error:
         raise ConfigError(str(error)) from None
     if saved is None:

@@ -15,6 +15,7 @@ from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
+from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
 from dba3c.seeds import REBUILT, game_seeds
@@ -35,8 +36,9 @@ def agent_for(config: Config, spaces: Spaces) -> Agent:
 
 
 def trained(saved: Checkpoint) -> Agent:
-    """Make the agent of a checkpoint."""
+    """Make the agent of a checkpoint; ConfigError if the checkpoint does not fit its own configuration."""
     learned = agent(saved.config)
+    checkpoint.check_length(saved, learned.layout.total)
     learned.load(saved.weights, Clock(saved.progress["updates"], 0, saved.config.train.total_steps))
     return learned
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dba3c.config.messages import ConfigError, suggest
+from dba3c.config.messages import ConfigError, cut, suggest
 from dba3c.config.schema import Debug
 from dba3c.types import Array, Batch, Gradient, Step, Timings, VectorEnv
 
@@ -59,12 +59,12 @@ def planned(text: str) -> list[Fault]:
 
 
 def parse(text: str) -> Fault:
-    match = re.fullmatch(r"(\d+):(\d+)(\+?):(.+)", text)
+    match = re.fullmatch(r"(\d{1,9}):(\d{1,9})(\+?):(.+)", text)
     if not match:
-        raise ConfigError(f"{VARIABLE}={text}: write RANK:UPDATE:KIND, as in 2:17:kill")
+        raise ConfigError(f"{VARIABLE}={cut(text)}: write RANK:UPDATE:KIND, as in 2:17:kill")
     if match[4] not in KINDS:
         near = suggest(match[4], KINDS) or f"; there are {', '.join(KINDS)}"
-        raise ConfigError(f"{VARIABLE}={text}: no such kind of fault{near}")
+        raise ConfigError(f"{VARIABLE}={cut(text)}: no such kind of fault{near}")
     return Fault(int(match[1]), int(match[2]), bool(match[3]), match[4])
 
 

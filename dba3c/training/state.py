@@ -56,7 +56,7 @@ class State:
 
     def load(self, notes: list[str]) -> Checkpoint | None:
         """Load the newest good checkpoint, if there is one; `notes` gets the messages about it."""
-        saved = checkpoint.load_newest(self._directory, notes.append)
+        saved = checkpoint.load_newest(self._directory, notes.append, like=self.snapshot())
         if saved is not None:
             changes = consistency.differences(saved.config, self._config)
             updates, steps = saved.progress["updates"], saved.progress["steps"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +29,17 @@ def test_peers_take_turns_with_ours(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     output = capsys.readouterr().out
     assert "training pong" in output
     assert "3.00 ×" in output
+
+
+@pytest.mark.parametrize("value", [None, "", "here", "./here"])
+def test_peers_are_never_installed_or_run_in_the_current_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None
+) -> None:
+    """The XDG specification: an empty or a relative path counts as none."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if value is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+    assert peers.cache() == tmp_path / ".cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    assert peers.cache() == tmp_path / "other"

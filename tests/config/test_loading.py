@@ -51,6 +51,7 @@ def complaint(call: Callable[[], object]) -> str:
         call()
     message = str(error.value)
     assert len(message.splitlines()) == 1
+    assert len(message) < 1100
     return message
 
 
@@ -122,6 +123,10 @@ def test_derived_values() -> None:
         ("actor.group_size=3", "must divide env.n_sim=10"), ("comm.n_backup=1", "without comm.strategy=backup"),
         ("comm.n_backup=-1", "greater than or equal to 0"),
         ("debug.slow_rank='fast'", "should match pattern"), ("algorithm.ratio_clip=1", "less than 1"),
+        ("train.total_steps=1e+18", "less than or equal to 1000000000000"),
+        ("train.total_steps=1000000000001", "less than or equal to 1000000000000"),
+        ("env.n_sim=1000000001", "less than or equal to"), ("model.hidden=100000", "less than or equal to 65536"),
+        ("comm.silence_seconds=1e+300", "less than or equal to"), ("env.step_seconds=1e+30", "less than or equal to"),
     ],
 )  # fmt: skip
 def test_bad_values_are_named_with_their_field_and_the_remedy(override: str, remedy: str) -> None:
@@ -158,7 +163,9 @@ def test_bad_overrides_are_named_with_the_remedy(override: str, parts: list[str]
         (changed("env", n_sim=None), ["env.n_sim: is missing", "copy it"]),
         (changed("env", n_sim=True), ["env.n_sim=True", "number"]),
         (changed("env", n_simm=3), ["env.n_simm", "did you mean env.n_sim?"]),
-        (TEXT + "\nmodels: {}\n", ["models", "did you mean model"]), (TEXT + "\nenv: 3\n", ["env=3", "dictionary"]),
+        (TEXT + "\nmodels: {}\n", ["models", "did you mean model"]),
+        (yaml.safe_dump(VALUES | {"env": 3}), ["env=3", "dictionary"]),
+        (TEXT + "\nenv: 3\n", ["mine.yaml", "'env' is written twice"]),
     ],
 )  # fmt: skip
 def test_bad_files_are_named_with_the_remedy(tmp_path: Path, text: str, parts: list[str]) -> None:
@@ -190,6 +197,8 @@ def test_parse_undoes_dump(preset: str) -> None:
         (TEXT, "env.n_sim=" + "[" * 1000), ("[" * 1000, "env.n_sim=1"),  # RecursionError
         (TEXT, "env.n_sim=-0x" + "f" * 5000),  # ValueError: the message prints so long a number
         (TEXT, "a\nb.c=1"),  # a message of two lines
+        (TEXT, f"debug.slow_rank={'9' * 5000},1"), (TEXT, f"debug.delays=0.{'1' * 5000},1"),  # int() refuses so many
+        (TEXT, f"train.total_steps={'9' * 5000}"), (TEXT, f"env.game={'x' * 5000}"), (TEXT, f"{'x' * 5000}.y=1"),
         ("env: !!bool x", "env.n_sim=1"), ("presets: {1: {}}", "env.n_sim=1"),  # KeyError, TypeError
         ("env: 2001-99-99", "env.n_sim=1"), ("env: 0x_", "env.n_sim=1"),  # ValueError
     ],
@@ -200,6 +209,17 @@ def test_odd_input_is_refused(tmp_path: Path, text: str, override: str) -> None:
 
 def test_parse_refuses_what_is_not_yaml() -> None:
     assert complaint(lambda: loading.parse("env: ["))
+
+
+NO_PLAIN_NAMES = ["../../x", "/any/path", "a/b", ".hidden", "-rf", "a b", "a\nb", "$(x)", "x" * 65, "."]
+
+
+@pytest.mark.parametrize("game", NO_PLAIN_NAMES)
+def test_parse_refuses_a_game_that_is_no_plain_name(game: str) -> None:
+    """Programs that read a run name files after its game."""
+    written = load().model_copy(update={"env": load().env.model_copy(update={"game": game})})
+    assert "plain name" in complaint(lambda: loading.parse(written.dump()))
+    assert loading.parse(load("env.game=space_invaders").dump()).env.game == "space_invaders"
 
 
 def test_powers_in_files(tmp_path: Path) -> None:

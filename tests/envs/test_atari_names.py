@@ -26,3 +26,9 @@ def test_an_unknown_game_is_refused_with_near_ones(name: str, near: str, field: 
 def test_a_name_like_no_other_is_refused_too() -> None:
     with pytest.raises(ConfigError, match="no such game"):
         resolve_game("???", "env.game")
+
+
+@pytest.mark.parametrize("name", ["combat", "Joust", "maze-craze", "WARLORDS"])
+def test_games_for_two_are_refused_with_the_reason(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"env.game='{name}': .* two players .*; choose another"):
+        resolve_game(name, "env.game")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import io
 import json
 import os
+import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,9 @@ import pytest
 
 from dba3c.config.loading import parse
 from dba3c.config.messages import ConfigError
+from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint, encode, load, load_newest, newest_first, save
+from dba3c.run_files.progress import Progress
 from tests.fakes.settings import settings
 
 
@@ -23,7 +29,7 @@ def state(updates: int = 7, *overrides: str) -> Checkpoint:
     weights = draw.normal(size=100).astype(np.float32)
     weights[:3] = np.nextafter(np.float32(1), np.float32(2)), -0.0, 1e-42  # what a detour over text would round
     slots = {"m": draw.normal(size=100).astype(np.float32), "steps": np.array(updates)}
-    progress = {"updates": updates, "seconds": 0.1 + 0.2, "best_score": None, "target_reached": True}
+    progress = asdict(Progress(updates=updates, seconds=0.1 + 0.2, target_reached=True))
     algorithm = {"target": draw.normal(size=100).astype(np.float32), "scale": np.array(0.1 + 0.2)}
     return Checkpoint(weights, slots, progress, settings(*overrides), algorithm)
 
@@ -187,8 +193,9 @@ class Bomb:
 def test_nothing_is_ever_unpickled(tmp_path: Path, place: str) -> None:
     mark = tmp_path / "exploded"
     meta = json.dumps({"progress": {"updates": 9}, "config": settings().dump()})
-    good = {"weights": np.zeros(3), "meta": np.frombuffer(meta.encode(), np.uint8), "optimizer/m": np.zeros(3)}
-    assert load(put(tmp_path, npz(**good))).progress == {"updates": 9}
+    slots = {"weights": np.zeros(3, np.float32), "optimizer/m": np.zeros(3, np.float32)}
+    good = slots | {"meta": np.frombuffer(meta.encode(), np.uint8)}
+    assert load(put(tmp_path, npz(**good))).progress["updates"] == 9
     path = put(tmp_path, npz(**good | {place: np.array([Bomb(mark)], object)}), updates=10)
     with pytest.raises(ValueError, match="not a checkpoint"):
         load(path)
@@ -213,8 +220,7 @@ STRANGERS = {
     "no meta": npz(weights=np.zeros(3)),
     "meta no json": meta_only("{"),
     "meta of another kind": meta_only("[]"),
-    "config of a later version": meta_only(json.dumps({"progress": {}, "config": "env: {speed: 3}"})),
-    "config no yaml": meta_only(json.dumps({"progress": {}, "config": "a: [b"})),
+    "config no yaml": meta_only(json.dumps({"progress": {"updates": 1}, "config": "a: [b"})),
     "no progress": meta_only(json.dumps({"config": settings().dump()})),
 }
 
@@ -228,6 +234,138 @@ def test_what_is_no_checkpoint_of_ours_is_passed_over(tmp_path: Path, content: b
     assert loaded is not None
     assert loaded.progress["updates"] == 1
     assert len(warnings) == 1
+
+
+NEWER = {
+    "configuration": {"progress": {"updates": 1}, "config": "env: {speed: 3}"},
+    "progress": {"progress": {"updates": 1, "mood": "good"}, "config": ""},
+    "anything": {"progress": {"updates": 1}, "config": settings().dump(), "format": 2},
+}
+
+
+@pytest.mark.parametrize("meta", NEWER.values(), ids=NEWER.keys())
+def test_a_checkpoint_of_a_newer_version_says_so(tmp_path: Path, meta: object) -> None:
+    with pytest.raises(ValueError, match=r"was written by a newer version of dba3c, .*(speed|mood|format).*; update"):
+        load(put(tmp_path, meta_only(json.dumps(meta))))
+    strange = npz(**{"weights": np.zeros(3, np.float32), "replay/0": np.zeros(1), "meta": np.zeros(1, np.uint8)})
+    with pytest.raises(ValueError, match=r"newer version of dba3c, .*replay/0"):
+        load(put(tmp_path, strange))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_only_has_the_name_of_a_checkpoint_is_passed_over(tmp_path: Path, make: Any) -> None:
+    good = save(tmp_path, state(1), keep=3)
+    make(tmp_path / f"update-000000009.{'0' * 16}.npz")
+    loaded, _ = load_quietly(tmp_path)
+    assert loaded is not None
+    assert loaded.progress["updates"] == 1
+    for updates in (2, 10):
+        save(tmp_path, state(updates), keep=1)
+    assert not good.exists()
+    assert len(newest_first(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("what", ["weights", "optimizer", "algorithm"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_is_neither_loaded_nor_saved(tmp_path: Path, what: str, value: float) -> None:
+    save(tmp_path, state(1), keep=3)
+    spoiled = state(2)
+    array = {"weights": spoiled.weights, "optimizer": spoiled.optimizer["m"], "algorithm": spoiled.algorithm["target"]}
+    array[what][3] = value
+    put(tmp_path, encode(spoiled), updates=2)
+    loaded, warnings = load_quietly(tmp_path)
+    assert loaded is not None
+    assert loaded.progress["updates"] == 1
+    assert "not finite" in warnings[0]
+    with pytest.raises(OSError, match="not finite"):
+        save(tmp_path, spoiled, keep=1)
+
+
+MISFITS = {
+    "another length": {"weights": np.zeros(99, np.float32), "optimizer": {"m": np.zeros(99, np.float32)}},
+    "a slot missing": {"optimizer": {"steps": np.array(3)}},
+    "a slot too many": {"optimizer": {"m": np.zeros(100, np.float32), "v": np.zeros(100, np.float32)}},
+    "another target": {"algorithm": {"target": np.zeros(3, np.float32)}},
+}
+
+
+@pytest.mark.parametrize("change", MISFITS.values(), ids=MISFITS.keys())
+def test_arrays_that_do_not_fit_the_agent_are_passed_over(tmp_path: Path, change: dict[str, Any]) -> None:
+    for saved in (state(1), state(2)._replace(**change)):
+        save(tmp_path, saved, keep=3)
+    warnings: list[str] = []
+    loaded = load_newest(tmp_path, warnings.append, like=state(0))
+    assert loaded is not None
+    assert loaded.progress["updates"] == 1
+    assert "does not fit" in warnings[0]
+
+
+def test_a_checkpoint_of_another_game_is_refused_not_passed_over(tmp_path: Path) -> None:
+    save(tmp_path, state(1, "env.game=pong"), keep=3)
+    with pytest.raises(ConfigError, match=r"env\.game='breakout': .* trained with 'pong'"):
+        load_newest(tmp_path, print, like=state(0))
+
+
+def test_an_old_file_that_cannot_be_removed_is_told_and_the_save_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (save(tmp_path, state(updates), keep=3) for updates in (1, 2))
+    unlink = Path.unlink
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path == first:
+            raise PermissionError(errno.EPERM, "not permitted", str(path))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    told: list[str] = []
+    saved = save(tmp_path, state(3), keep=1, warn=told.append)
+    assert saved.exists()
+    assert not second.exists()
+    assert len(told) == 1
+    assert "saved" in told[0]
+    assert first.name in told[0]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    """A file system with room for three of these checkpoints."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    room = 3 * (-(-len(encode(big(1))) // 4096) * 4096) + 16384
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", folder], check=False).returncode:
+        pytest.skip("only root may mount a small disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def big(updates: int) -> Checkpoint:
+    return state(updates)._replace(weights=np.zeros(50_000, np.float32), optimizer={})
+
+
+def test_a_disk_with_room_for_as_many_as_are_kept_and_no_more(small_disk: Path) -> None:
+    for updates in range(1, 8):
+        save(small_disk, big(updates), keep=3)
+    assert [checkpoint.update_of(path) for path in newest_first(small_disk)] == [7, 6, 5]
+
+
+def test_the_newest_good_checkpoint_is_never_removed_to_make_room(small_disk: Path) -> None:
+    paths = [save(small_disk, big(updates), keep=3) for updates in (1, 2, 3)]
+    for path in paths[1:]:
+        path.write_bytes(bytes(len(path.read_bytes())))
+    save(small_disk, big(4), keep=3)
+    assert paths[0] in newest_first(small_disk)
+
+
+def test_where_there_is_room_for_one_only_it_stays(small_disk: Path) -> None:
+    only = save(small_disk, big(4), keep=3)
+    with (small_disk / "filling").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    with pytest.raises(OSError, match="No space left"):
+        save(small_disk, big(5), keep=3)
+    assert newest_first(small_disk) == [only]
+    assert load(only).progress["updates"] == 4
 
 
 def test_a_configuration_from_before_some_key_gets_its_default() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from dba3c.config.messages import ConfigError
 from dba3c.run_files import logs
 from dba3c.run_files.logs import MOST_ROWS
 from tests.fakes.made_up_runs import ended, read, row, write_run
@@ -73,3 +76,65 @@ def test_short_logs_stay_as_they_are(tmp_path: Path) -> None:
     assert whole.metrics.keys() == copy.metrics.keys()
     for name, column in whole.metrics.items():
         np.testing.assert_array_equal(copy.metrics[name], column, err_msg=name)
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(ConfigError) as error:
+        read(path)
+    assert len(str(error.value)) < 1100
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", ["steps", "seconds", "updates", "cores", "ranks", "evaluation_score", "best_score"])
+@pytest.mark.parametrize("value", ['"many"', "[1]", "{}", "true", "NaN", "Infinity", "1e999", "1" * 400, "-1e300"])
+def test_a_summary_with_anything_but_numbers_in_their_place_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    path = write_run(tmp_path / "run", [row(1)])
+    (path / "summary.json").write_text(f'{{"{name}": {value}}}', encoding="utf-8")
+    assert f"summary.json: {name}=" in refused(path)
+
+
+@pytest.mark.parametrize("text", ["[", "[]", "3", "[" * 100_000, '{"steps": ' + "1" * 5000 + "}", "\0", "", "\ud800"])
+def test_a_summary_that_is_no_json_is_refused(tmp_path: Path, text: str) -> None:
+    path = write_run(tmp_path / "run", [row(1)])
+    (path / "summary.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert "summary.json" in refused(path)
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "metrics.csv", "summary.json"])
+def test_files_without_end_and_fifos_are_refused(tmp_path: Path, name: str) -> None:
+    path = write_run(tmp_path / "run", [row(1)])
+    (path / name).unlink(missing_ok=True)
+    (path / name).symlink_to("/dev/zero")
+    assert name in refused(path)
+    (path / name).unlink()
+    os.mkfifo(path / name)
+    assert name in refused(path)
+    (path / name).unlink()
+    with (path / name).open("wb") as file:
+        file.truncate(2**40)
+    assert f"{name} has 1,099,511,627,776 bytes" in refused(path)
+
+
+def test_numbers_that_nobody_could_draw_count_as_empty(tmp_path: Path) -> None:
+    rows = [row(1), row(2, online_score=float("inf")), row(3, online_score=1e300), row(4) | {"steps": "9" * 400}]
+    (run,) = read(write_run(tmp_path / "run", rows))
+    assert np.isnan(run.column("online_score")).tolist() == [False, True, True, False]
+    assert np.isnan(run.column("steps")).tolist() == [False, False, False, True]
+
+
+def test_a_table_without_end_of_line_or_with_too_many_cells_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_run(tmp_path / "run", [row(n) for n in range(1, 100)])
+    (path / "metrics.csv").write_text("updates," + "x" * 300_000, encoding="utf-8")
+    assert "metrics.csv" in refused(path)
+    (path / "metrics.csv").write_text("updates," * 3000 + "\n" + "1," * 3000, encoding="utf-8")
+    assert "metrics.csv: has more than" in refused(path)
+    monkeypatch.setattr(logs, "MOST_CELLS", 100)
+    (path / "metrics.csv").write_text("updates,steps\n" + "1,2\n" * 60, encoding="utf-8")
+    assert "metrics.csv: has more than 100 cells" in refused(path)
+
+
+def test_names_are_printable(tmp_path: Path) -> None:
+    (run,) = read(write_run(tmp_path / os.fsdecode(b"a\xff\n\x1bb"), [row(1)]))
+    assert run.name == "a���b"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
+
+import pytest
 
 from dba3c.run_files.metrics import COLUMNS, RunMetrics, open_csv
 from dba3c.run_files.progress import Progress
@@ -34,3 +37,46 @@ def test_a_run_writes_rows_events_and_summary(tmp_path: Path) -> None:
     ]
     assert '"online_score": 4.5' in (tmp_path / "summary.json").read_text(encoding="utf-8")
     assert next(tmp_path.glob("events.out.tfevents.*")).stat().st_size > 100
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "damaged\n1,2,3\n", "\0\0\0\n10,20\n", "", "a,b\n" + "x" * 200_000 + ",1\n", "updates,updates\n1,2\n",
+        "\"updates", "seconds,steps\n1,2\n",
+    ],
+)  # fmt: skip
+def test_a_damaged_table_is_set_aside_and_a_new_one_begun(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text(text, encoding="utf-8")
+    told: list[str] = []
+    open_csv(path, 20, told.append).writerow([25 if name == "updates" else "" for name in COLUMNS])
+    assert [row["updates"] for row in csv.DictReader(path.open())][-1:] == ["25"]
+    assert path.read_text(encoding="utf-8").startswith("seconds,updates,steps,")
+    if told:
+        assert "metrics.csv.damaged" in told[0]
+        assert (tmp_path / "metrics.csv.damaged").read_text(encoding="utf-8") == text
+
+
+def test_bytes_that_are_no_text_are_set_aside_too(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_bytes(b"\xff\xfe\x00" * 100)
+    told: list[str] = []
+    open_csv(path, 20, told.append)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("cell", ["", "x", "1e", "9" * 5000, "nan", "-inf"])
+def test_a_row_without_its_number_is_left_out(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "metrics.csv"
+    path.write_text(f"seconds,updates\n1,10\n2,{cell}\n3\n3,20\n4,30,7\n", encoding="utf-8")
+    told: list[str] = []
+    open_csv(path, 20, told.append)
+    assert [row["updates"] for row in csv.DictReader(path.open())] == ["10", "20"]
+    assert not told
+
+
+def test_a_fifo_in_its_place_does_not_hang_the_start(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "metrics.csv")
+    with pytest.raises(OSError, match="No such device"):
+        open_csv(tmp_path / "metrics.csv", 20)

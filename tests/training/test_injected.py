@@ -49,3 +49,10 @@ def test_any_plan_is_taken_or_refused_with_what_to_write(text: str) -> None:
     except ConfigError as error:
         said = str(error)
     assert said == "taken" or "RANK:UPDATE:KIND" in said or "no such kind" in said
+
+
+@pytest.mark.parametrize("text", [f"{'9' * 5000}:1:kill", f"1:{'9' * 5000}+:nan", f"1:1:{'x' * 5000}"])
+def test_a_number_or_name_without_end_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        planned(text)
+    assert len(str(refused.value)) < 500

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dba3c.config.messages import ConfigError
 from dba3c.run_files import checkpoint
-from dba3c.run_files.progress import Progress, read_progress
+from dba3c.run_files.progress import Progress
 from dba3c.training import build
 from dba3c.training.state import State
 from dba3c.types import Clock
@@ -89,5 +90,23 @@ def test_weights_optimizer_progress_and_algorithm_are_restored(tmp_path: Path) -
     assert notes == [f"resuming {tmp_path} at update 3, step 240, with new episodes"]
 
 
-def test_a_progress_of_another_version_is_read() -> None:
-    assert read_progress({"updates": 7, "steps": 70, "mood": "good"}) == Progress(updates=7, steps=70)
+def test_a_checkpoint_that_does_not_fit_the_agent_is_passed_over(tmp_path: Path) -> None:
+    here = state(tmp_path, 1.0)
+    here.save()
+    good = here.snapshot()
+    for updates, change in ((1, {"weights": good.weights[:-1]}), (2, {"optimizer": {"steps": np.array(2)}})):
+        optimizer = {name: slot[:-1] if slot.ndim else slot for name, slot in good.optimizer.items()}
+        crafted = good._replace(progress=good.progress | {"updates": updates}, **{"optimizer": optimizer} | change)
+        checkpoint.add(tmp_path / "checkpoints", crafted)
+    notes: list[str] = []
+    saved = state(tmp_path, 1.0).load(notes)
+    assert saved is not None
+    assert saved.progress["updates"] == 0
+    assert [("does not fit this agent" in note) for note in notes] == [True, True, False]
+
+
+def test_a_trained_agent_with_too_few_weights_is_refused(tmp_path: Path) -> None:
+    saved = state(tmp_path, 1.0).snapshot()
+    assert build.trained(saved).version == 0
+    with pytest.raises(ConfigError, match=r"the checkpoint has .* weights, but the network .*; choose another"):
+        build.trained(saved._replace(weights=saved.weights[:-1]))

@@ -1,0 +1,72 @@
+"""evaluate: files and places that cannot be used are refused before an episode is played."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dba3c import evaluate
+from dba3c.run_files import checkpoint
+from tests.fakes.agents import saved, small, untrained
+from tests.fakes.real_jobs import ROOT
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(tmp_path_factory.mktemp("evaluate") / "run", small())
+
+
+def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        evaluate.main(words)
+    assert ended.value.code == 2
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("dba3c: ")
+    assert shown.err.count("\n") == 1
+    return shown.err
+
+
+def test_a_place_that_the_scores_cannot_be_written_to_is_refused_at_once(
+    run_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for file, reason in ((tmp_path / "no" / "such.json", "there is no folder"), (tmp_path, "is a folder")):
+        assert reason in refused([str(run_dir), "--games=100000", f"--json={file}"], capfd)
+    assert "give it a name" in refused([str(run_dir), "--json="], capfd)
+
+
+def test_a_checkpoint_that_does_not_fit_its_own_configuration_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    state = untrained(small())
+    file = checkpoint.add(tmp_path, state._replace(weights=np.zeros(7, np.float32), optimizer={}))
+    assert "the checkpoint has 7 weights" in refused([str(file)], capfd)
+
+
+@pytest.mark.parametrize(("game", "reason"), [("warlords", "two players"), ("pnog", "did you mean pong")])
+def test_a_checkpoint_of_no_game_that_can_be_played_is_refused(
+    tmp_path: Path, game: str, reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = small()
+    crafted = config.model_copy(update={"env": config.env.model_copy(update={"game": game})})
+    file = checkpoint.add(tmp_path, untrained(config)._replace(config=crafted))
+    assert reason in refused([str(file)], capfd)
+
+
+def test_a_terminal_without_the_letters_shows_the_scores(run_dir: Path) -> None:
+    """All the way: the progress bar has letters of its own."""
+    result = subprocess.run(
+        [sys.executable, "-m", "dba3c.evaluate", str(run_dir), "--games=1"],
+        env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert b"space_invaders: " in result.stdout
+    assert b"\\xb1 0.0, mean and standard deviation" in result.stdout
