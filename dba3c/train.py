@@ -80,18 +80,17 @@ def train(world: World, argv: list[str]) -> int:
     from dba3c import comm, envs  # comm starts MPI, which --help need not
 
     watchdog = watch_start(world)
-    order = agreed(world, lambda: parse(argv))
-    config = order.config
+    config, run_dir = agreed(world, lambda: parse(argv))
     agreed(world, lambda: handshake.check(world.comm, config, envs.fingerprint(config.env), world.hosts))
     agreed(world, lambda: consistency.check_ranks(config, world.size))
     agreed(world, lambda: comm.refuse_unusable(config.comm))
     plan = agreed(world, lambda: planned(os.environ.get(VARIABLE, "")))
-    lock = agreed(world, lambda: prepare_directory(order.run_dir) if world.rank == 0 else None)
+    lock = agreed(world, lambda: prepare_directory(run_dir) if world.rank == 0 else None)
     load_tensorflow(world.threads)
     from dba3c.training.run import Run  # imports TensorFlow
 
     try:
-        return Run(world, config, order.run_dir, Faults(plan, world.rank), watchdog).train()
+        return Run(world, config, run_dir, Faults(plan, world.rank), watchdog).train()
     finally:
         if lock is not None:
             lock.close()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +10,6 @@ import pytest
 from dba3c import evaluate
 from dba3c.run_files import checkpoint
 from tests.fakes.agents import saved, small, untrained
-from tests.fakes.real_jobs import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +52,3 @@ def test_a_checkpoint_of_no_game_that_can_be_played_is_refused(
     crafted = config.model_copy(update={"env": config.env.model_copy(update={"game": game})})
     file = checkpoint.add(tmp_path, untrained(config)._replace(config=crafted))
     assert reason in refused([str(file)], capfd)
-
-
-def test_a_terminal_without_the_letters_shows_the_scores(run_dir: Path) -> None:
-    """All the way: the progress bar has letters of its own."""
-    result = subprocess.run(
-        [sys.executable, "-m", "dba3c.evaluate", str(run_dir), "--games=1"],
-        env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)},
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert b"space_invaders: " in result.stdout
-    assert b"\\xb1 0.0, mean and standard deviation" in result.stdout

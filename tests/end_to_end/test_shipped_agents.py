@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from dba3c import evaluate, export, record
 from dba3c.run_files import trained_agents
 from tests.fakes.agents import saved, small
 from tests.fakes.made_up_runs import row, write_run
+from tests.fakes.real_jobs import ROOT
 
 
 def test_evaluate_and_record_play_an_exported_agent(
@@ -35,3 +39,18 @@ def test_an_agent_that_comes_with_dba3c_still_plays_as_well(tmp_path: Path) -> N
     file = tmp_path / "scores.json"
     assert evaluate.main(["--pretrained=pong", "--games=4", "--seed=11", f"--json={file}"]) == 0
     assert min(json.loads(file.read_text(encoding="utf-8"))["scores"]) >= 18  # 20.8 ± 0.4
+
+
+def test_a_terminal_without_the_letters_shows_the_scores(tmp_path: Path) -> None:
+    """All the way: the progress bar has letters of its own."""
+    run_dir = saved(tmp_path / "run", small())
+    result = subprocess.run(
+        [sys.executable, "-m", "dba3c.evaluate", str(run_dir), "--games=1"],
+        env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert b"space_invaders: " in result.stdout
+    assert b"\\xb1 0.0, mean and standard deviation" in result.stdout
