@@ -33,9 +33,12 @@ def prepare_directory(path: Path) -> TextIO:
         ) from None
     except OSError:
         pass  # the file system has no locks
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-    file.flush()
+    try:
+        os.ftruncate(file.fileno(), 0)
+        os.pwrite(file.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+    except OSError as error:
+        file.close()
+        raise ConfigError(f"--run-dir={path}: cannot be written: {error.strerror}; choose another directory") from None
     return file
 
 

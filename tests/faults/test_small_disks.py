@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dba3c.config.messages import ConfigError
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint, encode, load, newest_first, save
+from dba3c.run_files.directory import prepare_directory
+from tests.conftest import Happened
 from tests.run_files.test_checkpoint import state
 
 
@@ -47,10 +50,22 @@ def test_the_newest_good_checkpoint_is_never_removed_to_make_room(small_disk: Pa
 
 def test_where_there_is_room_for_one_only_it_stays(small_disk: Path) -> None:
     only = save(small_disk, big(4), keep=3)
-    with (small_disk / "filling").open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while file.write(bytes(4096)):
-            pass
+    fill(small_disk)
     with pytest.raises(OSError, match="No space left"):
         save(small_disk, big(5), keep=3)
     assert newest_first(small_disk) == [only]
     assert load(only).progress["updates"] == 4
+
+
+def fill(folder: Path) -> None:
+    with (folder / "filling").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
+@pytest.mark.fault(33, "disk full at the very start")
+def test_a_disk_that_is_full_at_the_start_is_refused_in_one_line(small_disk: Path, happened: Happened) -> None:
+    fill(small_disk)
+    with pytest.raises(ConfigError, match=r"cannot be written: No space left on device; choose another directory$"):
+        prepare_directory(small_disk)
+    happened("refused before any simulator starts, code 2")
