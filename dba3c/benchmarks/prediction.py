@@ -1,4 +1,4 @@
-"""Efficiency on more nodes than are at hand: computing is measured, messages are modelled, waiting is simulated."""
+"""Predict efficiency on larger clusters: computing is measured, messages are modelled, waiting is simulated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dba3c.job.process import load_tensorflow
 from dba3c.job.world import World, run_job
 from dba3c.types import Array, Json
 
-HELP = "time per update and efficiency on more nodes than are at hand, and the best n_backup" + benchmarks.KEYS_TOO
+HELP = "predicted time per update and efficiency on larger clusters, and the best n_backup" + benchmarks.KEYS_TOO
 UPDATES = 300  # simulated per forecast
 BACKUP_SHARES = (0.0, 0.01, 0.02, 0.04, 0.08)  # of the ranks, that are tried as n_backup
 NODES = (1, 4, 16, 64, 256, 1024)
@@ -43,7 +43,7 @@ LINKS = {  # 94 % of the line is left after Ethernet, IP and TCP headers; latenc
 
 
 class Measured(NamedTuple):
-    """What one node of the kind at hand does."""
+    """What was measured on one node of this machine's kind."""
 
     compute_seconds: Array  # per segment, as they were measured
     samples: int  # of one rank's segment

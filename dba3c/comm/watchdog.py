@@ -66,7 +66,7 @@ class Watchdog:
     def __init__(
         self, transport: Transport, hosts: list[str], silence_seconds: float, on_failure: Say, say: Say
     ) -> None:
-        """`transport` is the watchdog's own. `on_failure` is told, once, who failed and how; it must end the job."""
+        """`transport` is the watchdog's own. `on_failure` gets, once, who failed and how; it must end the job."""
         self._transport = transport
         self._hosts = hosts
         self._own = Beat(0, BUSY)
@@ -83,7 +83,7 @@ class Watchdog:
         self._thread.start()
 
     def set(self, silence_seconds: float, on_failure: Say | None = None, say: Say | None = None) -> None:
-        """Change the limit, and who is told: the start of a job may take longer than an update."""
+        """Change the limit and the callbacks: the start of a job may take longer than an update."""
         self._limit = silence_seconds
         self._on_failure = on_failure or self._on_failure
         self._say = say or self._say

@@ -1,4 +1,4 @@
-"""Values that are fine alone but not together, with the ranks at hand, or with a saved run."""
+"""Checks of values against each other, against the number of ranks, and against a saved run."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def built_in() -> dict[str, Any]:
 
 @cache
 def read_built_in() -> dict[str, Any]:
-    """Read them once: programs that compare runs need them often. Nobody changes what this returns."""
+    """Read them once, as programs that compare runs need them often; callers must not change the result."""
     return read_yaml(HYPERPARAMS)
 
 

@@ -76,7 +76,7 @@ class RebuildingEnv:
         rebuilds_per_minute: int,
         rebuilt: Say = lambda _: None,
     ) -> None:
-        """`seeds` gives those of the episodes after the n-th failure; `rebuilt` is told the reason."""
+        """`seeds` gives those of the episodes after the n-th failure; `rebuilt` is called with the reason."""
         self._make = make
         self._seeds = seeds
         self._rebuilt = rebuilt

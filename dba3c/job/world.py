@@ -28,8 +28,7 @@ SINGLETONS = (
     "dba3c: {name}={tasks}, but MPI found only 1 rank: the launcher and the MPI library do not speak the same PMI;"
     " use srun --mpi=pmix (srun --mpi=list shows what there is), or mpirun inside the allocation"
 )
-
-END_SECONDS = 60
+END_SECONDS = 60  # for MPI_Finalize, before the kernel ends the process
 
 
 class World(NamedTuple):

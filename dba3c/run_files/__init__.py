@@ -11,7 +11,7 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def write_atomically(path: Path, data: bytes) -> None:
     """The file is replaced at once, and is on the disk when this returns."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # nobody can lay a link there beforehand
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # unpredictable, so no link can wait there
     try:
         with open(os.open(temporary, NEW_FILE, 0o666), "wb") as file:
             file.write(data)

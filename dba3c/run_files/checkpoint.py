@@ -56,7 +56,7 @@ def save(directory: Path, checkpoint: Checkpoint, keep: int, warn: Callable[[str
 def add(directory: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint as a whole file or not at all, and leave all others as they are; OSError if it cannot be."""
     if not all(np.isfinite(array).all() for array in arrays_of(checkpoint).values()):
-        raise OSError("its weights are not finite")  # nobody could go on with them
+        raise OSError("its weights are not finite")  # no run could resume from them
     directory.mkdir(parents=True, exist_ok=True)
     data = encode(checkpoint)
     digest = hashlib.sha256(data).hexdigest()[:16]

@@ -185,5 +185,5 @@ def rows_until(path: Path, updates: int, say: Say) -> str:
                 writer.writerow([cells.get(name, "") for name in COLUMNS])
     except ValueError as error:
         damaged = path.replace(path.with_name(f"{path.name}.damaged"))
-        say(f"{path} is damaged: {error}; it is kept as {damaged.name}, and a new one goes on from here")
+        say(f"{path} is damaged: {error}; it is kept as {damaged.name}, and a new file continues from here")
     return kept.getvalue()

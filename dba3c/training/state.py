@@ -31,7 +31,7 @@ class State:
         run_dir: Path,
         before_saving: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`before_saving` is told the number of the update that is about to be saved."""
+        """`before_saving` is called with the number of the update that is about to be saved."""
         self._config = config
         self._agent = agent
         self._optimizer = optimizer
