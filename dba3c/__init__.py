@@ -1,3 +1,3 @@
 """Synchronous distributed BA3C: Atari agents trained on CPU clusters with MPI."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

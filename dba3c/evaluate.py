@@ -1,7 +1,6 @@
 """Play greedy episodes with a trained agent.
 
-python -m dba3c.evaluate runs/breakout --games 50
-mpirun -np 4 python -m dba3c.evaluate runs/breakout
+mpirun -np 4 python -m dba3c.evaluate runs/breakout --games 50
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dba3c.job.world import World, run_job
 from dba3c.run_files import write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.trained_agents import add_agent_options, chosen
-from dba3c.training.evaluation import Evaluation, evaluate
+from dba3c.training.evaluation import Evaluation, cut_off, evaluate
 from dba3c.training.ranks import watch_start
 
 
@@ -32,6 +31,7 @@ def parser() -> Parser:
         " with an agent that comes with dba3c. Under mpirun the ranks share the episodes.",
     )
     add_agent_options(parser, games=50)
+    parser.add_argument("--best", action="store_true", help="the run's weights with the highest score so far")
     parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the scores to FILE")
     return parser
 
@@ -46,16 +46,16 @@ def main(argv: list[str]) -> int:
 
 def play_and_report(world: World, argv: list[str]) -> int:
     watchdog = watch_start(world)
-    options = agreed(world, lambda: parser().parse_args(argv))
     from dba3c.envs.atari_names import resolve_game  # loads ale-py, which --help need not wait for
 
-    saved = agreed(world, lambda: chosen(options, resolve_game))
-    load_tensorflow(world.threads)
+    options = agreed(world, lambda: parser().parse_args(argv))
+    saved = agreed(world, lambda: chosen(options, resolve_game, options.best))
+    load_tensorflow(world.threads, world.phase)
     world.comm.Barrier()  # from here on no rank has a reason to be silent for long
     watchdog.set(saved.config.comm.silence_seconds)
     result = play(world, saved)
     watchdog.close()
-    return report(saved, result.scores, options.json) if world.rank == 0 else EXIT_OK
+    return report(saved, result, options.json) if world.rank == 0 else EXIT_OK
 
 
 def play(world: World, saved: Checkpoint) -> Evaluation:
@@ -63,29 +63,30 @@ def play(world: World, saved: Checkpoint) -> Evaluation:
     from dba3c.comm.mpi import MpiTransport
     from dba3c.training import build
 
-    config, agent = saved.config, agreed(world, lambda: build.trained(saved))
+    config, transport = saved.config, MpiTransport(world.comm)
+    agent = agreed(world, lambda: build.trained(saved))
     make_env = build.evaluation_env(config, world.threads)
-    transport = MpiTransport(world.comm)
     console = Console(file=terminal() or sys.stderr, quiet=world.rank != 0)
     with Progress("greedy episodes", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
-        task = bar.add_task("", total=len(range(world.rank, config.evaluate.games, world.size)))
-        return evaluate(config, agent, make_env, transport, lambda done: bar.update(task, completed=done))
+        mine = bar.add_task("", total=len(range(world.rank, config.evaluate.games, world.size)))
+        return evaluate(config, agent, make_env, transport, lambda done: bar.update(mine, completed=done))
 
 
-def report(saved: Checkpoint, scores: list[float], json_path: Path | None) -> int:
+def report(saved: Checkpoint, result: Evaluation, json_path: Path | None) -> int:
     """Print the mean score and its spread; write all scores to `json_path`, if there is one; return the exit code."""
     facts = {
         "game": saved.config.env.game,
         "updates": saved.progress["updates"],
         "steps": saved.progress["steps"],
         "seed": saved.config.train.seed,
-        "games": len(scores),
-        "evaluation_score": float(np.mean(scores)),
-        "spread": float(np.std(scores)),
-        "scores": scores,
+        "games": len(result.scores),
+        "cut": result.cut,
+        "evaluation_score": float(np.mean(result.scores)),
+        "spread": float(np.std(result.scores)),
+        "scores": result.scores,
     }
-    summary = "{game}: {evaluation_score:.1f} ± {spread:.1f}, mean and standard deviation of {games} greedy episodes"
-    print(summary.format(**facts))
+    text = "{game}: {evaluation_score:.1f} ± {spread:.1f}, mean and standard deviation of {games} greedy episodes"
+    print(text.format(**facts) + cut_off(result.cut))
     try:
         if json_path is not None:
             write_atomically(json_path, (json.dumps(facts, indent=2) + "\n").encode())

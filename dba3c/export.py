@@ -1,12 +1,13 @@
 """Export a run's agent, or its logs, as small files.
 
-python -m dba3c.export runs/breakout                      the agent, for --pretrained breakout
+python -m dba3c.export runs/breakout                      the agent, as breakout.npz
 python -m dba3c.export runs/breakout --logs docs/runs     the logs, for the table of results
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from dba3c.config.messages import ConfigError
 from dba3c.job import command_line
@@ -19,14 +20,14 @@ from dba3c.run_files.logs import MOST_ROWS, RunLog, export_logs
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c export",
-        description="Write the agent of a run's newest checkpoint to one small file (weights in 16 bits, configuration,"
-        " progress and score; no optimizer state) for dba3c evaluate and record, option --pretrained GAME. With --logs,"
+        description="Write the agent of a run to one small file (weights in 16 bits, configuration, progress and score;"
+        " no optimizer state) for dba3c evaluate FILE and record FILE: the weights with the highest"
+        " score in an evaluation, or the newest ones if there was none. With --logs,"
         f" copy its config.yaml, its summary.json and at most {MOST_ROWS} rows of its metrics.csv instead.",
     )
     parser.add_argument("path", type=checked_path, metavar="RUN_DIR", help="run directory")
-    parser.add_argument(
-        "--out", type=checked_path, metavar="FILE", help="agent file (default: GAME.npz, inside the dba3c package)"
-    )
+    parser.add_argument("--out", type=checked_path, metavar="FILE", help="agent file (default: GAME.npz)")
+    parser.add_argument("--newest", action="store_true", help="the newest weights, not those that have played best")
     parser.add_argument(
         "--logs",
         type=checked_path,
@@ -47,8 +48,8 @@ def export(argv: list[str]) -> None:
         if options.logs is not None:
             target = export_logs(options.path, run, options.logs)
         else:
-            target = options.out or trained_agents.AGENTS / f"{run.config.env.game}.npz"
-            trained_agents.save(target, with_score(trained_agents.find(options.path), run))
+            target = options.out or Path(f"{run.config.env.game}.npz")
+            trained_agents.save(target, with_score(trained_agents.find(options.path, not options.newest), run))
     except OSError as error:
         raise ConfigError(f"{error.filename}: cannot be written: {error.strerror}; choose another one") from None
     print(f"{options.path} → {target}")

@@ -1,4 +1,4 @@
-"""Write a page about run directories: index.html, and its pictures beside it.
+"""Write a page about run directories: index.html, and its pictures beside it, for pages that cannot hold it.
 
 python -m dba3c.report runs/pong-0 runs/pong-1 --out pong
 """
@@ -23,9 +23,10 @@ from dba3c.run_files import logs, write_atomically
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c report",
-        description="Write one page, index.html, about run directories: learning curves, human-normalised scores, pace,"
-        " lag, and the settings that differ. The page loads nothing from the network. Runs whose configurations differ"
-        " only in train.seed become one curve with the range of the seeds. Runs may still be training.",
+        description="Write one page, index.html, about run directories: learning curves against steps or minutes,"
+        " losses, pace, lag, commands, and the settings that differ. The page loads nothing from the network. Runs"
+        " whose configurations differ only in train.seed become one curve with the range of the seeds. Runs may still"
+        " be training.",
     )
     parser.add_argument(
         "paths", type=checked_path, nargs="+", metavar="RUN_DIR", help="run directory; several are compared"
@@ -58,20 +59,19 @@ def write(argv: list[str]) -> None:
 
 def draw(groups: list[Group], folder: Path) -> str:
     """Write the pictures, under a progress bar, and return the page that holds them."""
-    from dba3c.reporting import figures, html  # loads Matplotlib, which --help and refusals need not wait for
+    from dba3c.reporting import drawing, figures, html  # loads Matplotlib, which --help and refusals need not wait for
 
-    sections = figures.sections(groups)
-    plots = [plot for section in sections for plot in section.plots]
+    overview, details = figures.overview(groups), figures.details(groups)
+    plots = [plot for section in (*overview, *details) for plot in section.plots]
     console = Console(file=terminal() or None, stderr=True)
-    pictures: dict[str, html.Picture] = {}
+    pictures: dict[str, str] = {}
     with Progress("drawing", BarColumn(), MofNCompleteColumn(), console=console, transient=True) as bar:
         task = bar.add_task("", total=len(plots))
         for plot in plots:
-            light, dark = figures.render(plot)
-            write_atomically(folder / f"{plot.name}.png", light)
-            pictures[plot.name] = html.Picture(light, dark)
+            pictures[plot.name] = drawing.svg(plot)
+            write_atomically(folder / f"{plot.name}.svg", drawing.alone(pictures[plot.name]))
             bar.advance(task)
-    return html.page(groups, sections, pictures, datetime.now().astimezone())
+    return html.page(html.Content(groups, overview, details, pictures, folder, datetime.now().astimezone()))
 
 
 if __name__ == "__main__":

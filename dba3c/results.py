@@ -1,6 +1,7 @@
 """Write the table of results from the small logs that are kept in the repository.
 
 python -m dba3c.results docs/runs docs/results.md
+python -m dba3c.results docs/runs docs/results.md --csv results.csv
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from pathlib import Path
 
 from dba3c.config.messages import ConfigError
 from dba3c.job import command_line
-from dba3c.job.command_line import Parser, checked_path
-from dba3c.reporting import markdown
+from dba3c.job.command_line import Parser, checked_path, new_file
+from dba3c.reporting import markdown, tables
 from dba3c.reporting.groups import Group, grouped
 from dba3c.run_files import logs, write_atomically
 
@@ -22,6 +23,7 @@ def parser() -> Parser:
     parser.add_argument(
         "file", type=checked_path, metavar="FILE.md", help="page to write; its picture is written beside it"
     )
+    parser.add_argument("--csv", type=new_file, metavar="FILE", help="also write a table with a line for each run")
     return parser
 
 
@@ -34,10 +36,14 @@ def write(argv: list[str]) -> None:
     runs = logs.read_all(options.folder)
     groups = sorted(grouped(runs), key=lambda group: (group.game, group.name))
     try:
-        picture = draw(groups, options.file.with_suffix(".png"))
+        picture = draw(groups, options.file.with_suffix(".svg"))
         write_atomically(options.file, markdown.page(groups, str(options.folder), picture).encode())
+        if options.csv is not None:
+            write_atomically(options.csv, tables.as_csv(tables.results(groups)).encode())
     except OSError as error:
-        raise ConfigError(f"{options.file}: cannot be written: {error.strerror}; choose another file") from None
+        raise ConfigError(
+            f"{error.filename or options.file}: cannot be written: {error.strerror}; choose another file"
+        ) from None
     print(f"{options.file}: {len(groups)} rows from {len(runs)} runs")
 
 
@@ -45,12 +51,12 @@ def draw(groups: list[Group], file: Path) -> str | None:
     """Draw human-normalised online scores, which games can share, against minutes; return the picture's name."""
     if not groups:
         return None
-    from dba3c.reporting import figures  # loads Matplotlib, which --help and refusals need not wait for
+    from dba3c.reporting import drawing, figures  # loads Matplotlib, which --help and refusals need not wait for
 
-    plots = {plot.name: plot for section in figures.sections(groups, "minutes") for plot in section.plots}
-    if "human-online" not in plots:
+    plots = {plot.name: plot for plot in figures.normalised(groups, figures.colours(groups))[0]}
+    if "human-minutes" not in plots:
         return None
-    write_atomically(file, figures.png(plots["human-online"], figures.LIGHT))
+    write_atomically(file, drawing.alone(drawing.svg(plots["human-minutes"])))
     return file.name
 
 

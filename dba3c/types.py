@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -46,9 +43,8 @@ class Step(NamedTuple):
     rewards: Array  # [n] raw
     ended: Array  # [n] bool: the episode is over
     terminal: Array  # [n] bool: nothing may be bootstrapped beyond this step
-    final_observations: Array = (
-        NOTHING  # [k, …] the last ones of the k episodes that ended, but not in a terminal state
-    )
+    final_observations: Array = NOTHING  # [k, …] last ones of the k episodes that ended, but not in a terminal state
+    cut: Array = NOTHING  # [n] bool: a length limit ended the episode; empty if the environment does not say
     rebuilt: bool = False  # the simulators failed and were replaced; these are the first observations of new episodes
 
 
@@ -191,7 +187,16 @@ class Actor(Iterator["Batch | None"], Protocol):
 class Optimizer(Protocol):
     """Turns the averaged gradient into new weights, in place."""
 
-    def apply(self, gradient: Array, clock: Clock) -> None: ...
+    size: int  # of the weights
+
+    def apply(self, gradient: Array, clock: Clock, scale: float | None = None) -> None: ...  # or clips
+    def scale(self, gradient: Array) -> float: ...  # by which `apply` would clip it
+    def apply_to(
+        self, weights: Array, slots: dict[str, Array], gradient: Array, clock: Clock, steps: int, scale: float
+    ) -> None: ...  # in place
+    def part(self, where: slice) -> Optimizer: ...  # for some of the weights, with its own copy of them
+    def weights(self) -> Array: ...  # a copy
+    def load(self, weights: Array) -> None: ...
     def state(self) -> dict[str, Array]: ...
     def restore(self, state: dict[str, Array]) -> None: ...
 
@@ -208,6 +213,8 @@ class Transport(Protocol):
     def gather(self, value: T) -> list[T]: ...  # all ranks' values, on every rank
     def send(self, rank: int, note: object, tag: int = 0) -> None: ...  # does not wait for its arrival
     def receive(self, tag: int = 0) -> tuple[int, Any] | None: ...  # sender and note, if one has arrived
+    def send_array(self, rank: int, array: Array, tag: int) -> None: ...  # it must stay as it is until it has arrived
+    def receive_array(self, rank: int, array: Array, tag: int) -> Stop: ...  # -> whether it has arrived, to be asked
     def duplicate(self) -> Self: ...  # the same ranks, but messages of its own: for another thread
     def shrink(self) -> Self: ...  # the surviving ranks, in their old order; all of them must ask
 
@@ -219,32 +226,3 @@ class Strategy(Protocol):
 
     def update(self, gradient: Gradient | None, stop: Stop) -> list[Update]: ...  # those since the last call
     def close(self) -> None: ...
-
-
-PARTS = ("env", "predict", "play", "gradient", "wait", "apply")  # of a rank's time; play: waiting for an async actor
-
-
-class Timings:
-    """Seconds spent per named part, and how often simulators were rebuilt, since the last `drain`.
-
-    `delay` is called at the end of each part with its name and its seconds so far: experiments sleep there.
-    """
-
-    def __init__(self, delay: Callable[[str, float], None] = lambda _part, _seconds: None) -> None:
-        self.seconds: defaultdict[str, float] = defaultdict(float)
-        self.rebuilt = 0
-        self._delay = delay
-
-    @contextmanager
-    def measure(self, part: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-            self._delay(part, time.perf_counter() - start)
-        finally:
-            self.seconds[part] += time.perf_counter() - start
-
-    def drain(self) -> dict[str, float]:
-        drained, self.seconds = self.seconds, defaultdict(float)
-        rebuilt, self.rebuilt = self.rebuilt, 0
-        return {f"{part}_seconds": drained[part] for part in PARTS} | {"rebuilt": float(rebuilt)}

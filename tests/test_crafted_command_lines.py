@@ -40,7 +40,7 @@ ODD = (
     BOMB, "'", '"', "a\nb", "- -", "--", "-h=", "=", "==", ".", "..", "a.b", "a.b=c", "?", "\u202e", "１２", "0" * 5000,
 )  # fmt: skip
 OPTIONS = {
-    train: ("--preset", "--game", "--run-dir", "--config"),
+    train: ("--preset", "--game", "--run-dir", "--config", "--ranks", "--dry-run"),
     evaluate: ("--pretrained", "--games", "--seed", "--json"),
     record: ("--pretrained", "--games", "--seed", "--out", "--start", "--seconds", "--best"),
     export: ("--out", "--logs"),

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from dba3c import export, report, results
-from dba3c.reporting import figures
 from dba3c.run_files import checkpoint, trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
@@ -123,9 +122,10 @@ def test_crafted_runs_are_taken_or_refused(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(figures, "DPI", 12)
-    monkeypatch.setattr(figures, "render", lambda plot: (figures.png(plot, figures.LIGHT), b""))
-    monkeypatch.setattr(trained_agents, "AGENTS", tmp_path / "out" / "agents")
+    monkeypatch.setattr(trained_agents, "AGENTS", tmp_path / "agents")
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)  # where export writes the agent
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     for number in range(COUNT // len(KINDS)):
         dice = Dice(number)
@@ -146,6 +146,8 @@ def test_crafted_runs_are_taken_or_refused(
         lines = [line for line in capsys.readouterr().err.splitlines() if line]
         assert all(line.startswith("dba3c: ") and len(line) < 1200 for line in lines), lines
         shutil.rmtree(out, ignore_errors=True)
+        for file in here.glob("*.npz"):
+            file.unlink()
         assert sorted(tmp_path.rglob("*")) == files  # nothing was written anywhere else
         shutil.rmtree(tmp_path / "runs")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before < MOST_MEMORY

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dba3c import evaluate
-from dba3c.run_files import checkpoint
+from dba3c.envs.atari_names import resolve_game
+from dba3c.run_files import checkpoint, trained_agents
 from tests.fakes.agents import saved, small, untrained
 
 
@@ -23,9 +24,9 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
     assert ended.value.code == 2
     shown = capfd.readouterr()
     assert shown.out == ""
-    assert shown.err.startswith("dba3c: ")
-    assert shown.err.count("\n") == 1
-    return shown.err
+    (error,) = [line for line in shown.err.splitlines() if not line.endswith("loading TensorFlow")]
+    assert error.startswith("dba3c: ")
+    return error
 
 
 def test_a_place_that_the_scores_cannot_be_written_to_is_refused_at_once(
@@ -52,3 +53,14 @@ def test_a_checkpoint_of_no_game_that_can_be_played_is_refused(
     crafted = config.model_copy(update={"env": config.env.model_copy(update={"game": game})})
     file = checkpoint.add(tmp_path, untrained(config)._replace(config=crafted))
     assert reason in refused([str(file)], capfd)
+
+
+def test_best_weights_are_those_of_a_run_that_was_evaluated(
+    run_dir: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "holds no checkpoints/best.npz; leave --best out" in refused([str(run_dir), "--best"], capfd)
+    assert "a shipped agent holds no" in refused(["--pretrained=pong", "--best"], capfd)
+    state = untrained(small())
+    trained_agents.save_best(tmp_path / "checkpoints", state._replace(progress=state.progress | {"updates": 3}))
+    options = evaluate.parser().parse_args([str(tmp_path), "--best"])
+    assert trained_agents.chosen(options, resolve_game, options.best).progress["updates"] == 3

@@ -32,30 +32,45 @@ def run_dir(tmp_path: Path, config: Config) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory; what comes with dba3c is elsewhere."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr(trained_agents, "AGENTS", tmp_path / "agents")
-    return tmp_path / "agents"
+    return tmp_path / "here"
 
 
-def shipped(game: str) -> Checkpoint:
-    return trained_agents.shipped(resolve_game(game, "--pretrained"), game)
+def exported() -> Checkpoint:
+    return trained_agents.find(Path("space_invaders.npz"))
 
 
-def test_an_exported_agent_is_the_checkpoint_in_half_the_precision(run_dir: Path, agents: Path, config: Config) -> None:
+def test_an_exported_agent_is_the_checkpoint_in_half_the_precision(run_dir: Path, here: Path, config: Config) -> None:
     assert main([str(run_dir)]) == 0
-    agent, whole = shipped("SpaceInvaders"), untrained(config)
+    agent, whole = exported(), untrained(config)
     assert agent.config == config
     assert agent.progress == whole.progress | {"evaluation_score": 123.0}
     assert agent.weights.dtype == np.float32
     np.testing.assert_allclose(agent.weights, whole.weights, rtol=2**-10, atol=1e-7)
     assert agent.optimizer == {}
-    size = (agents / "space_invaders.npz").stat().st_size
+    size = (here / "space_invaders.npz").stat().st_size
     assert size < 2 * whole.weights.size + 5000
 
 
-def test_nothing_in_the_file_is_pickled(run_dir: Path, agents: Path) -> None:
+def test_the_package_is_left_alone(run_dir: Path, here: Path) -> None:
+    assert main([str(run_dir)]) == 0
+    assert [path.name for path in here.iterdir()] == ["space_invaders.npz"]
+    assert not trained_agents.AGENTS.exists()
+
+
+def test_an_agent_put_beside_those_of_the_package_is_found_by_its_game(run_dir: Path) -> None:
+    assert main([str(run_dir), f"--out={trained_agents.AGENTS / 'space_invaders.npz'}"]) == 0
+    found = trained_agents.shipped(resolve_game("SpaceInvaders", "--pretrained"), "SpaceInvaders")
+    assert found.progress["updates"] == UPDATES
+
+
+def test_nothing_in_the_file_is_pickled(run_dir: Path, here: Path) -> None:
     main([str(run_dir)])
-    with np.load(agents / "space_invaders.npz", allow_pickle=False) as file:
+    with np.load(here / "space_invaders.npz", allow_pickle=False) as file:
         assert {name: file[name].dtype for name in file.files} == {"meta": np.uint8, "weights": np.float16}
         assert json.loads(bytes(file["meta"]))["progress"]["evaluation_score"] == 123.0
 
@@ -63,7 +78,7 @@ def test_nothing_in_the_file_is_pickled(run_dir: Path, agents: Path) -> None:
 def test_the_score_of_other_weights_is_not_taken(run_dir: Path) -> None:
     (run_dir / "summary.json").write_text(json.dumps({"updates": 3, "evaluation_score": 99.0}), encoding="utf-8")
     main([str(run_dir)])
-    assert shipped("space_invaders").progress["evaluation_score"] == 12.5
+    assert exported().progress["evaluation_score"] == 12.5
 
 
 def test_the_file_can_be_named(run_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,3 +103,29 @@ def test_a_run_cannot_choose_where_its_agent_is_written(
     assert "plain name" in error
     assert error.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def kept_best(run_dir: Path, config: Config) -> None:
+    state = untrained(config)
+    progress = state.progress | {"updates": 3, "evaluation_score": 99.0}
+    trained_agents.save_best(run_dir / "checkpoints", state._replace(progress=progress))
+
+
+def test_the_weights_that_have_played_best_are_exported(run_dir: Path, config: Config) -> None:
+    kept_best(run_dir, config)
+    assert main([str(run_dir)]) == 0
+    assert exported().progress["updates"] == 3
+    assert exported().progress["evaluation_score"] == 99.0
+    assert main([str(run_dir), "--newest"]) == 0
+    assert exported().progress["updates"] == UPDATES
+
+
+def test_damaged_best_weights_are_passed_over(
+    run_dir: Path, config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept_best(run_dir, config)
+    file = run_dir / "checkpoints" / "best.npz"
+    file.write_bytes(file.read_bytes()[:-100])
+    assert main([str(run_dir)]) == 0
+    assert exported().progress["updates"] == UPDATES
+    assert "taking the newest checkpoint" in capsys.readouterr().err

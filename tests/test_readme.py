@@ -17,11 +17,12 @@ import yaml
 from rich.console import Console
 
 import dba3c
-from dba3c import bench, evaluate, export, record, report, results, train, tune
+from dba3c import bench, evaluate, export, games, record, report, results, show_config, status, train, tune, version
 from dba3c.__main__ import COMMANDS
 from dba3c.config import loading
 from dba3c.run_files.display import Display
 from dba3c.run_files.progress import Progress
+from dba3c.training import order
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -38,7 +39,11 @@ PARSERS: dict[str, Callable[[list[str]], object]] = {
     "report": lambda words: report.parser().parse_args(words),
     "export": lambda words: export.parser().parse_args(words),
     "results": lambda words: results.parser().parse_args(words),
+    "status": lambda words: status.parser().parse_args(words),
     "tune": lambda words: tune.parser().parse_args(words),
+    "games": lambda words: games.parser().parse_args(words),
+    "version": lambda words: version.parser().parse_args(words),
+    "config": lambda words: order.request(show_config.parser(), words),
 }
 STIFF = [  # sentences of version 0.1 that no native speaker would write
     "`--help` tells the options",
@@ -102,7 +107,7 @@ def code(page: Path) -> list[str]:
 
 def commands(page: Path) -> list[tuple[str, list[str]]]:
     """The commands of dba3c that a page names, each with its arguments."""
-    found = [re.search(r"(?:python -m dba3c\.|\bdba3c )([a-z]+)\b([^;]*)", line) for line in code(page)]
+    found = [re.search(r"(?:python -m dba3c\.|\bdba3c )([a-z]+)\b([^;>|]*)", line) for line in code(page)]
     return [(match[1], shlex.split(re.sub(r"\$seed|SEED", "0", match[2]))) for match in found if match]
 
 
@@ -126,13 +131,16 @@ def test_links_lead_somewhere(page: Path) -> None:
 @page
 def test_commands_are_understood_as_they_are_written(page: Path) -> None:
     for verb, words in commands(page):
+        if verb == "help":
+            assert set(words) <= {*COMMANDS, "COMMAND"}
+            continue
         assert verb in COMMANDS
         if words:  # a name alone speaks of the command
             PARSERS[verb](words)  # ConfigError for what it does not understand
 
 
 def test_readme_shows_every_command() -> None:
-    assert {verb for verb, _ in commands(ROOT / "README.md")} == set(COMMANDS)
+    assert {verb for verb, _ in commands(ROOT / "README.md")} == {*COMMANDS, "help"}
 
 
 @page
@@ -174,10 +182,10 @@ def test_stiff_sentences_are_gone(sentence: str) -> None:
 def test_readme_shows_the_panel_as_it_is() -> None:
     shares = {"env": 0.40, "predict": 0.25, "play": 0.0, "gradient": 0.21, "wait": 0.06, "apply": 0.04}
     figures = {f"{part}_share": share for part, share in shares.items()} | {
-        "steps_per_second": 1677.8, "points_per_second": 1677.8, "online_score": 1.9, "slowest_rank": 1, "dropped": 0,
-        "lag": 0.0,
+        "steps_per_second": 1677.8, "seconds_left": 4713.0, "online_score": 1.9, "slowest_rank": 1, "dropped": 0,
+        "lag": 0.0, "policy_loss": 0.012, "value_loss": 0.094, "entropy": 1.21, "gradient_norm": 0.37,
     }  # fmt: skip
-    display = Display(loading.load("fast"), ["laptop", "laptop"], 4, terminal=None)
+    display = Display(loading.load("fast"), ["laptop", "laptop"], terminal=None)
     output = io.StringIO()
     console = Console(file=output, width=88, force_terminal=True, color_system="truecolor")
     console.print(display._panel(figures, Progress(updates=1161, steps=92_880, seconds=74.0)))
@@ -187,3 +195,8 @@ def test_readme_shows_the_panel_as_it_is() -> None:
 def test_the_citation_is_of_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == dba3c.__version__
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == dba3c.__version__

@@ -6,6 +6,7 @@ import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -23,7 +24,7 @@ class Links(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.wanted += [value or "" for name, value in attrs if name in ("src", "href", "srcset")]
-        if tag not in ("meta", "img", "source", "wbr"):
+        if tag not in ("meta", "img", "input", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -36,10 +37,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("report")
     rows = [row(n, evaluation_score=3.0 * n, evaluation_games=50) for n in range(1, 6)]
     paths = [
-        write_run(folder / "<b>zero", rows, ended(rows, evaluation_score=15.0, best_score=15.0)),
+        write_run(folder / "<b>zero", rows, ended(rows, evaluation_score=15.0, best_score=16.0)),
         write_run(folder / "one", rows[:3], overrides=("train.seed=1",)),
         write_run(folder / "pong", [], overrides=("env.game=pong",)),
     ]
+    (folder / "one" / "film no. 1.mp4").touch()
     assert main([*map(str, paths), "--out", str(folder / "out")]) == 0
     return (folder / "out" / "index.html").read_text(encoding="utf-8"), folder / "out"
 
@@ -49,9 +51,11 @@ def test_the_page_holds_everything_itself(page: tuple[str, Path]) -> None:
     links = Links()
     links.feed(text)
     assert links.open == []
-    assert len(links.wanted) >= 12
-    assert all(link.startswith("data:image/png;base64,iVBOR") for link in links.wanted)
-    assert "url(" not in text
+    assert {link for link in links.wanted if not link.startswith("#")} == {"../one/film%20no.%201.mp4"}
+    assert text.count("<svg") == 6  # scores and all games twice, pace, shares
+    assert set(re.findall(r"url\((.)", text)) == {"#"}  # a clip path of the same picture
+    identifiers = re.findall(r' id="([^"]+)"', text)
+    assert len(set(identifiers)) == len(identifiers)
     assert "<script" not in text
 
 
@@ -62,9 +66,36 @@ def test_the_page_tells_of_every_run(page: tuple[str, Path]) -> None:
     for words in ("&lt;b&gt;zero", "unfinished", "15.0 (50)", f"{(15 - 1.7) / 28.8:.0%}", "env.game", "pong"):
         assert words in plain
     names = {file.name for file in folder.iterdir()} - {"index.html"}
-    assert {"breakout-online-steps.png", "breakout-evaluation-minutes.png", "human-evaluation.png", "pace.png"} <= names
+    assert {"breakout-steps.svg", "breakout-minutes.svg", "human-steps.svg", "pace.svg"} <= names
     assert not any(name.startswith("pong") for name in names)  # nothing to draw yet
-    assert all((folder / name).read_bytes().startswith(b"\x89PNG") for name in names)
+    for name in names:
+        assert ElementTree.parse(folder / name).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_curves_come_before_tables_and_each_score_once(page: tuple[str, Path]) -> None:
+    text, _ = page
+    assert text.index("<svg") < text.index("<table")
+    assert text.count("15.0 (50)") == 1
+    assert text.count(">16.0<") == 1
+
+
+def test_the_page_switches_between_steps_and_minutes(page: tuple[str, Path]) -> None:
+    text, _ = page
+    assert 'id="steps" checked' in text
+    assert text.count('class="by-steps"') == text.count('class="by-minutes"') == 2  # Breakout, all games
+    assert "#steps:checked ~ main .by-minutes" in text
+
+
+def test_each_run_has_its_command(page: tuple[str, Path]) -> None:
+    text, _ = page
+    assert "mpirun -np 2 python -m dba3c.train --preset paac --run-dir runs/breakout<" in text
+    assert "--preset paac --train.seed=1 --run-dir runs/breakout<" in text
+
+
+def test_the_published_report_is_small(tmp_path: Path) -> None:
+    runs = sorted((Path(__file__).parents[1] / "docs" / "runs").iterdir())
+    assert main([*map(str, runs), "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "index.html").stat().st_size < 1_000_000
 
 
 def test_report_refuses_bad_input_in_one_line_with_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

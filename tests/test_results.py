@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 from pathlib import Path
 
@@ -75,13 +76,13 @@ def test_the_command_of_a_row_gives_its_configuration(folder: Path, page: str) -
 
 
 def test_the_picture_lies_beside(folder: Path, page: str) -> None:
-    assert "![learning curves](results.png)" in page
-    assert (folder.parent / "results.png").read_bytes().startswith(b"\x89PNG")
+    assert "![learning curves](results.svg)" in page
+    assert (folder.parent / "results.svg").read_bytes().startswith(b"<svg")
 
 
 def test_the_same_logs_give_the_same_page(folder: Path, page: str) -> None:
-    picture = (folder.parent / "results.png").read_bytes()
-    assert (made(folder), (folder.parent / "results.png").read_bytes()) == (page, picture)
+    picture = (folder.parent / "results.svg").read_bytes()
+    assert (made(folder), (folder.parent / "results.svg").read_bytes()) == (page, picture)
 
 
 def test_a_misspelt_folder_is_refused_and_the_table_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +98,7 @@ def test_without_logs_it_says_so(tmp_path: Path) -> None:
     text = made(tmp_path / "logs")
     assert "There are no logs in" in text
     assert "|" not in text
-    assert not (tmp_path / "results.png").exists()
+    assert not (tmp_path / "results.svg").exists()
 
 
 def test_a_place_that_cannot_be_written_is_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,3 +111,20 @@ def test_a_score_just_below_chance_is_no_negative_zero(tmp_path: Path) -> None:
     write_run(tmp_path / "logs/qbert", last, ended(last), ("env.game=qbert",))
     (qbert,) = columns(made(tmp_path / "logs"))
     assert qbert["human-normalised"] == "0%"
+
+
+def test_a_table_for_programs(folder: Path) -> None:
+    file = folder.parent / "results.csv"
+    assert results.main([str(folder), str(folder.parent / "results.md"), "--csv", str(file)]) == 0
+    rows = list(csv.DictReader(file.open(encoding="utf-8")))
+    assert [(row["run"], row["game"], row["seed"]) for row in rows] == [
+        ("breakout-0", "breakout", "0"), ("breakout-1", "breakout", "1"), ("pong", "pong", "0"),
+    ]  # fmt: skip
+    assert (rows[1]["evaluation_score"], rows[1]["evaluation_games"], rows[1]["ended"]) == ("80", "50", "true")
+    assert rows[0]["changes"] == "--env.life_loss_terminal=false --optimizer.learning_rate=0.002"
+    assert (rows[2]["evaluation_score"], rows[2]["cores"], rows[2]["ended"]) == ("", "", "false")
+
+
+def test_a_table_that_cannot_be_written_is_refused_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert results.main([str(folder), str(folder.parent / "results.md"), "--csv", "/no/such/place.csv"]) == 2
+    assert "there is no folder /no/such" in capsys.readouterr().err

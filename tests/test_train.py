@@ -16,6 +16,7 @@ from dba3c.config.messages import ConfigError
 NAMES = [
     "preset",
     "game",
+    "ranks",
     "run-dir",
     "env.game",
     "env.n_sim",
@@ -69,3 +70,14 @@ def test_any_damage_to_the_file_is_taken_or_refused(tmp_path: Path, cut: float, 
 @pytest.mark.parametrize("word", ["--run-dir=", "--run-dir= ", "--config="])
 def test_an_empty_path_is_refused(word: str) -> None:
     assert "give it a name" in refusal(lambda: train.parse([word]))
+
+
+def test_a_dry_run_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert train.main(["breakout", "--ranks=4", "--dry-run"]) == 0
+    assert "4 × 4 simulators = 16" in capsys.readouterr().out
+    assert train.main(["--ranks=4", "--dry-run", "--comm.strategy=backup", "--comm.n_backup=4"]) == 2
+    assert "at least one of the 4 ranks" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

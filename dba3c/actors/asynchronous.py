@@ -17,7 +17,8 @@ from dba3c.actors.episodes import RunningEpisodes
 from dba3c.actors.segment import Segment, as_transitions, cut, final_values, join, remembered
 from dba3c.config.schema import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
-from dba3c.types import Array, Batch, Episode, Policy, Prediction, Step, Timings, VectorEnv
+from dba3c.timings import Timings
+from dba3c.types import Array, Batch, Episode, Policy, Prediction, Step, VectorEnv
 
 
 def lag_bound(config: Config) -> int:

@@ -21,6 +21,7 @@ class GreedyEpisode(NamedTuple):
 
     score: float
     actions: list[Array]
+    cut: bool = False  # it had not come to its end: a length limit, or a policy that repeats itself, ended it
 
 
 class GreedyGroup:
@@ -40,6 +41,7 @@ class GreedyGroup:
         self._actions: list[list[Array]] = [[] for _ in range(count)]
         self._running = np.ones(count, bool)
         self._unchanged = np.zeros(count, np.int64)
+        self._cut = np.zeros(count, bool)
 
     @property
     def finished(self) -> int:
@@ -55,13 +57,16 @@ class GreedyGroup:
         self.scores += step.rewards * self._running
         same = (step.observations == self.observations).reshape(len(actions), -1).all(axis=1)
         self._unchanged = np.where(same, self._unchanged + 1, 0)
-        self._running &= ~step.ended & (self._unchanged < STUCK_STEPS)
+        stuck = (self._unchanged >= STUCK_STEPS) & ~step.ended
+        self._cut |= self._running & (stuck | step.cut if len(step.cut) else stuck)
+        self._running &= ~step.ended & ~stuck
         self.memory = memory
         self.observations = step.observations
 
     def close(self) -> list[GreedyEpisode]:
         self._env.close()
-        return [GreedyEpisode(float(score), played) for score, played in zip(self.scores, self._actions, strict=True)]
+        every = zip(self.scores, self._actions, self._cut, strict=True)
+        return [GreedyEpisode(float(score), played, bool(cut)) for score, played, cut in every]
 
 
 def play(policy: Policy, make_env: MakeEnv, seeds: Array, watch: Watch) -> list[GreedyEpisode]:

@@ -11,7 +11,8 @@ from dba3c.actors.episodes import RunningEpisodes
 from dba3c.actors.segment import Segment, final_values, remembered
 from dba3c.config.schema import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
-from dba3c.types import Batch, Episode, Policy, Prediction, Timings, VectorEnv
+from dba3c.timings import Timings
+from dba3c.types import Batch, Episode, Policy, Prediction, VectorEnv
 
 
 def make(

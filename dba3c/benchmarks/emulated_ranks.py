@@ -15,7 +15,8 @@ import numpy as np
 from dba3c.benchmarks.training_ranks import Deadline
 from dba3c.config import loading, names
 from dba3c.run_files.progress import Progress
-from dba3c.types import Array, Batch, Clock, Gradient, Strategy, Timings, Update
+from dba3c.timings import Timings
+from dba3c.types import Array, Batch, Clock, Gradient, Strategy, Update
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -86,15 +87,34 @@ class Weights:
     """An optimizer that costs next to nothing."""
 
     def __init__(self, parameters: int) -> None:
+        self.size = parameters
         self._values = np.zeros(parameters, np.float32)
+        self._steps = 0
 
-    def apply(self, gradient: Array, _clock: Clock) -> None:
+    def apply(self, gradient: Array, clock: Clock, scale: float | None = None) -> None:  # noqa: ARG002
         self._values -= gradient
+        self._steps += 1
+
+    def scale(self, _gradient: Array) -> float:
+        return 1.0
+
+    def apply_to(self, weights: Array, _slots: dict[str, Array], gradient: Array, *_rest: object) -> None:
+        weights -= gradient
+
+    def part(self, where: slice) -> Weights:
+        return Weights(len(self._values[where]))
+
+    def weights(self) -> Array:
+        return self._values.copy()
+
+    def load(self, weights: Array) -> None:
+        self._values[:] = weights
 
     def state(self) -> dict[str, Array]:
-        return {}
+        return {"steps": np.array(self._steps)}
 
-    def restore(self, state: dict[str, Array]) -> None: ...
+    def restore(self, state: dict[str, Array]) -> None:
+        self._steps = int(state["steps"])
 
 
 class Observed(NamedTuple):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,8 +16,11 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dba3c.config.messages import ConfigError
+from dba3c.job.cores import processor
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_ERROR, EXIT_OK
+from dba3c.job.launch import ALLOW_ROOT, mpirun
 from dba3c.job.process import terminal
+from dba3c.job.single_host import single_host
 from dba3c.job.world import launched
 from dba3c.types import Json
 
@@ -44,18 +45,7 @@ def cores() -> int:
 
 def machine() -> Json:
     """Describe this machine, for every result."""
-    models = re.findall(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    return {"cpu": models[0] if models else platform.processor(), "cores": cores(), "system": platform.platform()}
-
-
-def mpirun() -> str:
-    """Find the launcher of this environment, or the site's."""
-    found = shutil.which("mpirun", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
-    if found is None:
-        raise BenchError(
-            "no mpirun was found; install one with pip install 'dba3c[mpi]' or load your site's MPI module"
-        )
-    return found
+    return {"cpu": processor(), "cores": cores(), "system": platform.platform()}
 
 
 def launcher(ranks: int, threads: int) -> list[str]:
@@ -64,13 +54,26 @@ def launcher(ranks: int, threads: int) -> list[str]:
 
 
 def run(
-    ranks: int, module: str, arguments: list[str], threads: int = 1, show: bool = False, oversubscribe: bool = False
+    ranks: int,
+    module: str,
+    arguments: list[str],
+    threads: int = 1,
+    show: bool = False,
+    oversubscribe: bool = False,
+    checkout: Path | None = None,
 ) -> None:
-    """Run a module of this package on ranks with cores of their own; show its output if asked to, or if it fails."""
+    """Run a module on ranks with cores of their own; show its output if asked to, or if it fails.
+
+    It is a module of this package, or of the dba3c in another `checkout`.
+    """
     binding = ["-np", str(ranks), "--oversubscribe"] if oversubscribe else launcher(ranks, threads)
     words = [mpirun(), *binding, sys.executable, "-m", module, *arguments]
-    allow_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    result = subprocess.run(words, env=os.environ | allow_root, capture_output=not show, text=True, check=False)
+    settings = dict(ALLOW_ROOT)
+    if checkout:
+        settings["PYTHONPATH"] = str(checkout)
+    result = subprocess.run(
+        words, env=single_host(os.environ) | settings, cwd=checkout, capture_output=not show, text=True, check=False
+    )
     if result.returncode:
         output = "" if show else f":\n{result.stdout}{result.stderr}"
         raise BenchError(f"{' '.join(words)} ended with code {result.returncode}{output}")

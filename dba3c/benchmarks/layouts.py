@@ -55,14 +55,14 @@ class Allocation(NamedTuple):
         return f"{cores}, {self.kind}, {self.n_sim} simulators × {self.n_steps} steps"
 
 
-def trial(allocation: Allocation, game: str, preset: str, steps: int) -> Json:
+def trial(allocation: Allocation, game: str, preset: str, steps: int, checkout: Path | None = None) -> Json:
     """Train for real for `steps` steps, or for a few updates if those are more; return the run's summary."""
     steps = max(steps, FEWEST_UPDATES * allocation.steps_per_update)
     with tempfile.TemporaryDirectory() as folder:
         order = ["--preset", preset, "--game", game, "--run-dir", folder, f"--train.total_steps={steps}"]
         only_training = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
         words = order + only_training + allocation.arguments
-        launching.run(allocation.ranks, "dba3c.train", words, allocation.threads)
+        launching.run(allocation.ranks, "dba3c.train", words, allocation.threads, checkout=checkout)
         summary: Json = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
     return summary
 

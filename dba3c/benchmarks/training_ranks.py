@@ -11,7 +11,8 @@ from dba3c.config import loading
 from dba3c.config.schema import Config
 from dba3c.job.world import World
 from dba3c.run_files.progress import Progress
-from dba3c.types import Json, Timings, Transport, Update
+from dba3c.timings import Timings
+from dba3c.types import Json, Transport, Update
 
 if TYPE_CHECKING:  # needs TensorFlow
     from mpi4py import MPI

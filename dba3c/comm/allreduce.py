@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from dba3c.comm.message import Message
 from dba3c.config.schema import Comm
-from dba3c.types import Clock, Gradient, Optimizer, Stop, Timings, Transport, Update
+from dba3c.timings import Timings
+from dba3c.types import Clock, Gradient, Optimizer, Stop, Transport, Update
 
 
 class Surroundings(NamedTuple):
@@ -20,6 +21,7 @@ class Surroundings(NamedTuple):
     clock: Clock  # at the start
     follow: Callable[[Update, Clock], None] = lambda *_: None  # called after each update, once its weights are there
     waits_for_all: Callable[[int], bool] = lambda _: False  # whether the update after this one waits for every rank
+    owners: tuple[int, ...] = ()  # ranks that own slices of the weights, where not all hold all of them
 
 
 class AllReduce:

@@ -14,7 +14,8 @@ import threading
 
 from dba3c.comm.allreduce import AllReduce, Surroundings
 from dba3c.config.schema import Comm
-from dba3c.types import Gradient, Stop, Timings, Update
+from dba3c.timings import Timings
+from dba3c.types import Gradient, Stop, Update
 
 READY, GO = 1, 2  # tags
 WAITING_SECONDS = 0.0001  # between looks for notes, once this rank's gradient is ready

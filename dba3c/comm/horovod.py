@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import tensorflow as tf
@@ -43,6 +44,12 @@ class HorovodTransport:
 
     def receive(self, tag: int = 0) -> tuple[int, Any] | None:
         return self._mpi.receive(tag)
+
+    def send_array(self, rank: int, array: Array, tag: int) -> None:
+        self._mpi.send_array(rank, array, tag)
+
+    def receive_array(self, rank: int, array: Array, tag: int) -> Callable[[], bool]:
+        return self._mpi.receive_array(rank, array, tag)
 
     def duplicate(self) -> HorovodTransport:
         return HorovodTransport(self._mpi.duplicate().comm)

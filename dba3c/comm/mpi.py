@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
 from mpi4py import MPI
 
-from dba3c.comm.failures import RanksFailedError, survives_failures
+from dba3c.comm import RanksFailedError, survives_failures
 from dba3c.types import Array
 
 T = TypeVar("T")
@@ -59,6 +59,21 @@ class MpiTransport:
             if not self.comm.iprobe(tag=tag, status=status):
                 return None
             return status.Get_source(), self.comm.recv(source=status.Get_source(), tag=tag)
+
+    def send_array(self, rank: int, array: Array, tag: int) -> None:
+        with mapping_failures():
+            self._sending = [request for request in self._sending if not request.Test()]
+            self._sending.append(self.comm.Isend(array, rank, tag))
+
+    def receive_array(self, rank: int, array: Array, tag: int) -> Callable[[], bool]:
+        with mapping_failures():
+            request = self.comm.Irecv(array, rank, tag)
+
+        def arrived() -> bool:
+            with mapping_failures():
+                return request.Test()
+
+        return arrived
 
     def duplicate(self) -> Self:
         self._duplicates.append(self.comm.Dup())

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from dba3c.comm.failures import RanksFailedError
+from dba3c.comm import RanksFailedError
 from dba3c.types import Gradient, Say, Stop, Strategy, Transport, Update
 
 BEATS_PER_LIMIT = 30
@@ -64,11 +64,14 @@ class NullWatchdog:
 
 class Watchdog:
     def __init__(
-        self, transport: Transport, hosts: list[str], silence_seconds: float, on_failure: Say, say: Say
+        self, transport: Transport, names: list[str], silence_seconds: float, on_failure: Say, say: Say
     ) -> None:
-        """`transport` is the watchdog's own. `on_failure` gets, once, who failed and how; it must end the job."""
+        """`names` are those of the ranks; `transport` is the watchdog's own.
+
+        `on_failure` gets, once, who failed and how; it must end the job.
+        """
         self._transport = transport
-        self._hosts = hosts
+        self._names = names
         self._own = Beat(0, BUSY)
         self._task = Task("starting", float("inf"), time.monotonic())
         self._resumed = time.monotonic()
@@ -76,7 +79,7 @@ class Watchdog:
         self._say = say
         self.set(silence_seconds)
         self._durations: deque[float] = deque(maxlen=100)  # of updates
-        others = range(1, len(hosts)) if transport.rank == 0 else range(1)
+        others = range(1, len(names)) if transport.rank == 0 else range(1)
         self._last = {rank: LastBeat(self._own, time.monotonic()) for rank in others}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="watchdog")
@@ -153,27 +156,24 @@ class Watchdog:
             last = self._last[rank]
             silence = now - last.when
             if silence > max(WORTH_REPORTING, 2 * self._period) and last.beat.doing != BUSY:
-                self._say(f"{self._name(rank)} was silent for {silence:.1f} s")
+                self._say(f"{self._names[rank]} was silent for {silence:.1f} s")
             self._last[rank] = LastBeat(Beat(*beat), now)
-
-    def _name(self, rank: int) -> str:
-        return f"rank {rank} on {self._hosts[rank]}"
 
     def _failure(self) -> str | None:
         """Name the rank that has failed, if one has."""
-        now = time.monotonic()
+        now, own = time.monotonic(), self._names[self._transport.rank]
         if self._own.doing == BUSY and now - self._task.since > self._task.seconds:
-            return f"{self._name(self._transport.rank)} has been {self._task.what} for {self._task.seconds:g} s"
+            return f"{own} has been {self._task.what} for {self._task.seconds:g} s"
         if self._own.doing == BUSY and not self._task.reported and now - self._task.since > self._limit:
             self._task = self._task._replace(reported=True)
             if self._task.seconds < float("inf"):
-                self._say(f"{self._name(self._transport.rank)} has been {self._task.what} for {self._limit:g} s so far")
+                self._say(f"{own} has been {self._task.what} for {self._limit:g} s so far")
         # All but rank 1 would say the same of rank 0; they leave the message to it.
         limit = self._limit + self._period * min(max(self._transport.rank - 1, 0), BEATS_PER_LIMIT / 2)
         for rank, last in self._last.items():
             if now - last.when > limit:
                 return (
-                    f"{self._name(rank)} is dead, stopped or cut off: no sign of life for {now - last.when:.0f} s;"
+                    f"{self._names[rank]} is dead, stopped or cut off: no sign of life for {now - last.when:.0f} s;"
                     f" its last reported update is {last.beat.update:,}"
                 )
         return self._stuck(now) if self._transport.rank == 0 and self._last else None
@@ -191,7 +191,7 @@ class Watchdog:
         if waited < max(self._limit, PATIENCE * usual):
             return None
         late = [rank for rank, beat in beats.items() if beat.doing == COMPUTING and beat.update <= self._own.update]
-        who = ", ".join(map(self._name, late)) or "the network"
+        who = ", ".join(self._names[rank] for rank in late) or "the network"
         return f"{who} is stuck in update {self._own.update + 1:,}: the other ranks have waited for {waited:.0f} s"
 
 
@@ -214,12 +214,12 @@ class Watched:
 
 
 def make_watchdog(
-    transport: Transport, hosts: list[str], silence_seconds: float, on_failure: Say, say: Say
+    transport: Transport, names: list[str], silence_seconds: float, on_failure: Say, say: Say
 ) -> Watchdog | NullWatchdog:
     """Start a watchdog, unless there are other ranks to hear of and no thread may do it."""
     from dba3c.comm.mpi import can_use_threads
 
-    if len(hosts) > 1 and not can_use_threads():
+    if len(names) > 1 and not can_use_threads():
         say("no watchdog: this MPI library does not allow calls from several threads (MPI_THREAD_MULTIPLE)")
         return NullWatchdog()
-    return Watchdog(transport.duplicate(), hosts, silence_seconds, on_failure, say)
+    return Watchdog(transport.duplicate(), names, silence_seconds, on_failure, say)

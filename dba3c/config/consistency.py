@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Config
+from dba3c.config.schema import Comm, Config
 
 
 def check_contradictions(config: Config) -> None:
@@ -14,8 +14,12 @@ def check_contradictions(config: Config) -> None:
             f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
             f" actor.n_steps = {segment}; set train.batch_size=auto or {segment}, or actor.kind=async"
         )
-    if config.comm.strategy == "allreduce" and config.comm.n_backup:
+    if config.comm.strategy != "backup" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
+    if config.comm.strategy in ("server", "hogwild"):
+        check_asynchronous(config)
+    if config.debug.staleness and config.comm.strategy != "allreduce":
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
     if config.algorithm.name == "ppo":
         check_ppo(config)
     if config.env.n_sim % config.actor.group_size:
@@ -24,8 +28,27 @@ def check_contradictions(config: Config) -> None:
         )
 
 
+def check_asynchronous(config: Config) -> None:
+    """Refuse what does not go together with weights that change at any time."""
+    if config.algorithm.name == "ppo":
+        raise ConfigError(
+            "algorithm.name=ppo: its passes over a segment expect the weights to change by their own updates only;"
+            f" comm.strategy={config.comm.strategy} needs another algorithm, such as a3c"
+        )
+    if config.comm.transport != "mpi":
+        raise ConfigError(f"comm.transport={config.comm.transport}: comm.strategy={config.comm.strategy} needs mpi")
+    if config.comm.strategy == "hogwild" and (config.comm.dedicated or config.comm.aggregate > 1):
+        raise ConfigError("comm.strategy=hogwild: has no servers; comm.dedicated and comm.aggregate need server")
+    if config.comm.strategy == "hogwild" and config.comm.on_failure == "shrink":
+        raise ConfigError(
+            "comm.on_failure=shrink: shared memory does not survive a failed rank; use comm.strategy=server"
+        )
+
+
 def check_ppo(config: Config) -> None:
     """Refuse what does not go together with several passes over a segment."""
+    if config.debug.staleness:
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: algorithm.name=ppo needs its gradients at once")
     if config.actor.kind != "lockstep":
         raise ConfigError(
             f"actor.kind={config.actor.kind}: algorithm.name=ppo learns from whole segments; use lockstep"
@@ -47,6 +70,8 @@ def check_ranks(config: Config, ranks: int) -> None:
             f"comm.n_backup={config.comm.n_backup}: an update needs at least one of the {ranks} ranks;"
             f" use at most {ranks - 1}"
         )
+    if config.comm.strategy == "server":
+        check_server_ranks(config.comm, ranks)
     slow = config.debug.slow_rank.partition(",")[0]
     if slow != "none" and (not slow.isdigit() or int(slow) >= ranks):
         raise ConfigError(f"debug.slow_rank={config.debug.slow_rank}: there is no rank {slow} among {ranks}")
@@ -56,6 +81,18 @@ def check_ranks(config: Config, ranks: int) -> None:
             f"train.total_steps={config.train.total_steps}: is less than one update of {ranks} ranks × "
             f"{config.batch_size} samples = {effective}; raise it, or lower train.batch_size or env.n_sim"
         )
+
+
+def check_server_ranks(config: Comm, ranks: int) -> None:
+    """Refuse servers that leave no rank to play, and updates that wait for more gradients than there can be."""
+    players = ranks - config.servers if config.dedicated else ranks
+    if players < 1:
+        raise ConfigError(
+            f"comm.servers={config.servers}: with comm.dedicated at least one of the {ranks} ranks must play; use at"
+            f" most {ranks - 1}, or comm.dedicated=false"
+        )
+    if config.aggregate > players:
+        raise ConfigError(f"comm.aggregate={config.aggregate}: only {players} ranks have gradients")
 
 
 # What saved weights and slots have no meaning without.

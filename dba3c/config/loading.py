@@ -1,4 +1,4 @@
-"""Loading of a configuration: hyperparams.yaml, then a preset, then --section.key=value."""
+"""Loading of a configuration: hyperparams.yaml, then a preset, then a file, then --section.key=value."""
 
 from __future__ import annotations
 
@@ -6,32 +6,79 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from dba3c.config.consistency import check_contradictions
-from dba3c.config.messages import ConfigError, UnknownKeyError, cut, explain, shown, suggest
+from dba3c.config.messages import ConfigError, UnknownKeyError, cut, explain, nearest, shown, suggest
 from dba3c.config.schema import Config
 from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 
 HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
+OPTIONS = ("preset", "game", "run-dir", "config", "ranks", "dry-run", "help")  # of dba3c train, besides the keys
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
-def load(preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPERPARAMS) -> Config:
-    """Resolve the configuration; ConfigError if anything is wrong with it."""
-    values = built_in() if path == HYPERPARAMS else read_yaml(path)
-    presets = values.pop("presets", None) or {}
-    if not isinstance(presets, dict) or preset not in presets:
-        names = map(str, presets) if isinstance(presets, dict) else ()
-        raise ConfigError(f"--preset={cut(preset)}: no such preset in {path.name}{suggest(preset, names)}")
-    merge(values, presets[preset] or {}, f"presets.{preset}")
-    for override in overrides:
-        apply_override(values, override)
-    config = validate(values)
+class Layers(NamedTuple):
+    """Where values come from, the last word last."""
+
+    values: dict[str, Any]  # hyperparams.yaml; over it, a file that has presets of its own
+    presets: dict[str, Any]
+    own: dict[str, Any]  # a file without presets; over it, the command line
+
+
+def load(
+    preset: str = "paper", overrides: Iterable[str] = (), path: Path = HYPERPARAMS, n_sim: int | None = None
+) -> Config:
+    """Resolve the configuration; ConfigError if anything is wrong with it. `n_sim` replaces that of the preset."""
+    config = validate(merged(preset, overrides, path, n_sim))
     check_contradictions(config)
     return config
+
+
+def merged(preset: str, overrides: Iterable[str], path: Path, n_sim: int | None = None) -> dict[str, Any]:
+    """Lay the preset and what the user gave over hyperparams.yaml."""
+    values, presets, own = layers(overrides, path)
+    if preset not in presets:
+        raise ConfigError(f"--preset={cut(preset)}: no such preset in {path.name}{suggest(preset, map(str, presets))}")
+    merge(values, presets[preset] or {}, f"presets.{preset}")
+    if n_sim is not None:
+        merge(values, {"env": {"n_sim": n_sim}}, "preset auto")
+    merge(values, own, "configuration")
+    return values
+
+
+def layers(overrides: Iterable[str], path: Path) -> Layers:
+    """Read the layers; a file with presets replaces values that presets change, any other file has the last word."""
+    values = built_in()
+    presets = dict(values.pop("presets"))
+    own: dict[str, Any] = {}
+    if path != HYPERPARAMS:
+        file = read_yaml(path)
+        changed = file.pop("presets", {}) or {}
+        if not isinstance(changed, dict):
+            raise ConfigError(f"--config={path}: presets must hold presets by name, not {shown(changed)}")
+        merge(values if changed else own, file, f"--config={path}")
+        presets |= changed
+    for override in overrides:
+        apply_override(own, override)
+    return Layers(values, presets, own)
+
+
+def given(overrides: Iterable[str], path: Path) -> set[str]:
+    """Return the keys that the command line and a file without presets set, as section.key."""
+    own = layers(overrides, path).own
+    return {f"{section}.{key}" for section, keys in own.items() if isinstance(keys, dict) for key in keys}
+
+
+def game(preset: str, overrides: Iterable[str], path: Path) -> str:
+    """Return the game as the user wrote it, before anything else is checked."""
+    env = merged(preset, overrides, path)["env"]
+    name = env.get("game") if isinstance(env, dict) else None
+    if not isinstance(name, str):
+        raise ConfigError(f"env.game={shown(name)}: must be the name of a game; dba3c games lists them")
+    return name
 
 
 def parse(text: str) -> Config:
@@ -88,10 +135,19 @@ def apply_override(values: dict[str, Any], override: str) -> None:
     name, equals, text = override.partition("=")
     section, dot, key = name.partition(".")
     if not (equals and dot and key):
-        known = [f"{s}.{k}" for s, keys in values.items() if isinstance(keys, dict) for k in keys]
-        hint = suggest(name, known) or "; write --section.key=value, see --help for all keys"
+        hint = suggest_option(name) or "; write --section.key=value, see --help for all keys"
         raise ConfigError(f"--{cut(override)}: not understood{hint}")
     merge(values, {section: {key: parse_value(text)}}, "command line")
+
+
+def suggest_option(name: str) -> str:
+    """Return the end of a message: the options that somebody who wrote `name` may have meant, or nothing."""
+    keys = [f"{section}.{key}" for section, keys in built_in().items() if section != "presets" for key in keys]
+    known = {option: f"--{option}" for option in OPTIONS} | {key: f"--{key}" for key in keys}
+    if "." not in name:  # the section was left out
+        known |= {key.partition(".")[2]: f"--{key}" for key in reversed(keys)} | known
+    meant = [known[word] for word in nearest(name, known)]
+    return f"; did you mean {' or '.join(dict.fromkeys(meant))}?" if meant else ""
 
 
 def parse_value(text: str) -> object:

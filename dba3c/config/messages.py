@@ -69,7 +69,12 @@ def explain(errors: list[ErrorDetails]) -> str:
 def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
     """Return the end of a message: the known words that are nearest, or a short list of all of them."""
     names = list(known)
-    near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+    near = nearest(word, names, cutoff=0.6)
     if near:
         return "; did you mean " + " or ".join(prefix + name for name in near) + "?"
     return f"; known: {', '.join(prefix + name for name in names)}" if 0 < len(names) <= 20 else ""
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.75) -> list[str]:
+    """Return at most three known words that are like this one, the most alike first."""
+    return difflib.get_close_matches(word, list(known), n=3, cutoff=cutoff)

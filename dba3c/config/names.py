@@ -36,6 +36,8 @@ PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → mo
     "comm.strategy": {
         "allreduce": "dba3c.comm.allreduce:AllReduce",
         "backup": "dba3c.comm.backup:Backup",
+        "server": "dba3c.comm.server:sharded",
+        "hogwild": "dba3c.comm.hogwild:hogwild",
     },
     "comm.transport": {
         "mpi": "dba3c.comm.mpi:MpiTransport",

@@ -12,12 +12,16 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from dba3c.config import names
 from dba3c.config.schedules import Schedule
 
+THOUSANDS = {"k": 1e3, "M": 1e6, "G": 1e9}
+
 
 def as_number(value: Any) -> Any:
-    """Python counts True as 1, but nobody means that; PyYAML takes 1e6 for a word, but nobody means that either."""
+    """Python counts True as 1, but nobody means that; PyYAML takes 1e6, 10k and 1M for words, but nobody does."""
     if isinstance(value, bool):
         raise ValueError("input should be a number")
     with suppress(ValueError):
+        if isinstance(value, str) and value[-1:] in THOUSANDS:
+            return round(float(value[:-1]) * THOUSANDS[value[-1]], 6)  # 0.7M is not 699999.9999999999
         return float(value) if isinstance(value, str) else value
     return value
 
@@ -32,6 +36,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
 Seconds = Annotated[float, Field(gt=0, le=10**9), Number]  # what operating systems can wait for
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
 SecondsOrNever = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
+MinutesOrNever = Annotated[float, Field(ge=0, le=10**7), Number]
 Score = Annotated[float, Field(allow_inf_nan=False), Number]
 
 
@@ -97,6 +102,10 @@ class Optimizer(Section):
 class Comm(Section):
     strategy: Annotated[str, named("comm.strategy")]
     n_backup: CountOrNever
+    servers: Count
+    dedicated: bool
+    aggregate: Count
+    max_staleness: CountOrNever
     transport: Annotated[str, named("comm.transport")]
     check_every_updates: CountOrNever
     silence_seconds: Seconds
@@ -111,6 +120,7 @@ def null_as_none(value: Any) -> Any:
 class Train(Section):
     batch_size: Count | Literal["auto"]
     total_steps: Steps
+    max_minutes: MinutesOrNever
     seed: Annotated[int, Field(ge=0, lt=2**32), Number]
     target_score: Annotated[Score | Literal["auto", "none"], BeforeValidator(null_as_none)]
     max_bad_updates: Count
@@ -140,6 +150,7 @@ Slowdown = Annotated[str, Field(pattern=PAIR), BeforeValidator(null_as_none)]
 class Debug(Section):
     slow_rank: Slowdown
     delays: Slowdown
+    staleness: Annotated[int, Field(ge=0, le=10**4), Number]
 
 
 class Config(Section):

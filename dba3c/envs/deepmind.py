@@ -48,7 +48,7 @@ class DeepMindEnv:
         ended = terminated | truncated
         lost_life = (info["lives"] < self._lives) & self._life_loss_terminal
         self._lives = info["lives"]
-        return Step(observations, rewards, ended, ended | lost_life)
+        return Step(observations, rewards, ended, ended | lost_life, cut=truncated & ~terminated)
 
     def close(self) -> None:
         self._env.close()

@@ -41,18 +41,20 @@ class PaperEnv:
     def step(self, actions: Array) -> Step:
         rewards = np.zeros(self.n_sim, np.float64)
         ended = np.zeros(self.n_sim, bool)
+        cut = np.zeros(self.n_sim, bool)
         lost_life = np.zeros(self.n_sim, bool)
         for simulator, emulator in enumerate(self._emulators):
             frame, rewards[simulator], over, _, info = emulator.step(int(actions[simulator]))
             self._steps[simulator] += 1
-            ended[simulator] = over or self._steps[simulator] >= self._step_limit
+            cut[simulator] = not over and self._steps[simulator] >= self._step_limit
+            ended[simulator] = over or cut[simulator]
             lost_life[simulator] = self._life_loss_terminal and info["lives"] < self._lives[simulator]
             self._lives[simulator] = info["lives"]
             if ended[simulator]:
                 self._restart(simulator, None)
             else:
                 self._append(simulator, frame)
-        return Step(self._history.copy(), rewards, ended, ended | lost_life)
+        return Step(self._history.copy(), rewards, ended, ended | lost_life, cut=cut)
 
     def _restart(self, simulator: int, seed: int | None) -> None:
         frame, info = self._emulators[simulator].reset(seed=seed)

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from dba3c.config.messages import ConfigError, cut
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_OK
+from dba3c.job.process import settle_streams
 
 
 class Parser(argparse.ArgumentParser):
@@ -28,16 +29,31 @@ class Parser(argparse.ArgumentParser):
 
 def answer(work: Callable[[], None]) -> int:
     """Run a program of one process, report bad input in one line, and return the exit code."""
+
+    def done() -> int:
+        work()
+        return EXIT_OK
+
+    return refused_or(done)
+
+
+def refused_or(work: Callable[[], int]) -> int:
+    """Return the exit code of `work`, or that of bad input, after one line about it."""
     show_any_text()
     try:
-        work()
+        code = work()
+        if sys.stdout is not None:  # the parent may have closed it
+            sys.stdout.flush()
+        return code
     except ConfigError as refusal:
         print(f"dba3c: {refusal}", file=sys.stderr)
         return EXIT_BAD_INPUT
+    except BrokenPipeError:  # the reader has seen enough, as in `dba3c version | head -1`
+        settle_streams()
+        return EXIT_OK
     except OSError as error:
         print(f"dba3c: {ConfigError(f'{error.filename}: {error.strerror}; choose another one')}", file=sys.stderr)
         return EXIT_BAD_INPUT
-    return EXIT_OK
 
 
 def show_any_text() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -16,11 +18,23 @@ class Place(NamedTuple):
     host: str
     cores: list[int]  # one hardware thread of each core that the rank may use
     quota: float  # CPU time that its cgroup grants, in cores
+    offered: int = 0  # cores of the host that the job may use, by this or other ranks; 0: unknown
 
 
 def place(host: str) -> Place:
     """Return the place of this process, which runs on `host`."""
-    return Place(host, physical_cores(os.sched_getaffinity(0)), cpu_quota())
+    quota = cpu_quota()
+    return Place(host, physical_cores(os.sched_getaffinity(0)), quota, offered_cores(quota))
+
+
+def offered_cores(quota: float) -> int:
+    """Return how many cores of this host the job may use, however its ranks are bound; 0 if that is unknown."""
+    try:
+        everything = physical_cores(os.sched_getaffinity(1))  # the first process is bound by its container alone
+    except OSError:
+        return 0
+    allocated = os.environ.get("SLURM_CPUS_ON_NODE", "")
+    return int(min(len(everything), quota, int(allocated) if allocated.isdecimal() else UNLIMITED))
 
 
 def core_shares(places: list[Place]) -> list[float]:
@@ -78,3 +92,12 @@ def quota_of(*files: Path) -> float:
         return UNLIMITED if quota in ("max", "-1") else int(quota) / int(period)
     except (OSError, ValueError):
         return UNLIMITED
+
+
+def processor() -> str:
+    """Return the model of this machine's processor."""
+    try:
+        models = re.findall(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        models = []
+    return models[0] if models else platform.processor() or platform.machine()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from dba3c.job.cores import Place, core_shares, threads_for
 T = TypeVar("T")
 MOST_HOSTS = 6  # names of hosts in a row of the layout or in a message
 MOST_DIFFERENCES = 4  # differences in a message
+MANY_CORES = 4  # of a host: if ranks that are bound to one core each use at most half of them, that is hardly meant
 
 
 class Comm(Protocol):
@@ -88,8 +90,11 @@ def names(hosts: list[str]) -> str:
     return ", ".join(different[:MOST_HOSTS]) + (f" and {more} more" if more > 0 else "")
 
 
-def layout(places: list[Place], n_sim: int) -> list[str]:
-    """Return the lines of a table of the job, with one row for hosts that are alike, and warnings about it."""
+def layout(places: list[Place], n_sim: int, numbers: Sequence[int] = ()) -> list[str]:
+    """Return the lines of a table of the job, with one row for hosts that are alike, and warnings about it.
+
+    `numbers` are the ranks' numbers when the job started, if others have failed since.
+    """
     shares = core_shares(places)
     ranks_of: dict[str, list[int]] = {}
     for rank, place in enumerate(places):
@@ -102,13 +107,13 @@ def layout(places: list[Place], n_sim: int) -> list[str]:
     lines = [f"{'hosts':>5} {'ranks each':>11} {'cores per rank':>15} {'simulators per rank':>20}"]
     for (ranks_each, cores_each), hosts in rows.items():
         lines.append(f"{len(hosts):5} {ranks_each:11} {cores_each:>15} {n_sim:20}  {names(hosts)}")
-    return lines + crowded(places)
+    return lines + crowded(places, numbers) + idle(places)
 
 
-def crowded(places: list[Place]) -> list[str]:
+def crowded(places: list[Place], numbers: Sequence[int] = ()) -> list[str]:
     """Return one warning for each host on which a rank has less than a core."""
     warnings: dict[str, str] = {}
-    for rank, (place, share) in enumerate(zip(places, core_shares(places), strict=True)):
+    for rank, place, share in zip(numbers or range(len(places)), places, core_shares(places), strict=True):
         if share < 0.99 and place.host not in warnings:
             warnings[place.host] = (
                 f"{place.host}: rank {rank} shares its core with other ranks ({share:.2f} of a core is its share) and"
@@ -116,6 +121,24 @@ def crowded(places: list[Place]) -> list[str]:
                 " srun --cpus-per-task), or at least let waiting ranks yield the core (OMPI_MCA_mpi_yield_when_idle=1)"
             )
     return list(warnings.values())
+
+
+def idle(places: list[Place]) -> list[str]:
+    """Return a warning if ranks may use one core each while many others of their hosts are left idle."""
+    hosts: list[str] = []
+    for host in dict.fromkeys(place.host for place in places):
+        here = [place for place in places if place.host == host]
+        used = {core for place in here for core in place.cores}
+        bound = any(len(place.cores) == 1 for place in here)
+        if bound and here[0].offered >= max(MANY_CORES, 2 * len(used)):
+            hosts.append(f"{host} ({len(used)} of {here[0].offered} cores in use)")
+    if not hosts:
+        return []
+    return [
+        f"ranks may use one core each, and most of the job's cores are idle, on {names(hosts)}; start a rank for each"
+        " core (srun --ntasks-per-node, mpirun -np), or give each rank more of them (export SRUN_CPUS_PER_TASK for"
+        " srun, mpirun --bind-to none)"
+    ]
 
 
 def check(comm: Comm, config: Config, environment: dict[str, str], hosts: list[str]) -> None:

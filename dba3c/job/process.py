@@ -12,12 +12,21 @@ from typing import TextIO
 from dba3c.types import Say
 
 OUTLETS: list[Say] = []  # where messages go besides stderr, as a run's log file
+TERMINAL = "DBA3C_TERMINAL"  # environment: the terminal of `dba3c train --ranks`, which started mpirun
+RANKS_OF_MPIRUN = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")  # environment, set by Open MPI and by MPICH
 HIDDEN: list[int] = []  # the real stderr, while libraries write into another one
 
 
 def say(text: str) -> None:
     """Write a message to stderr and to the other outlets; one that cannot be written is passed over."""
-    for write in (to_stderr, *OUTLETS):
+    with suppress(Exception):
+        to_stderr(text)
+    log(text)
+
+
+def log(text: str) -> None:
+    """Write a message to the other outlets than stderr."""
+    for write in OUTLETS:
         with suppress(Exception):
             write(text)
 
@@ -50,8 +59,9 @@ def settle_streams() -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def load_tensorflow(threads: int) -> None:
+def load_tensorflow(threads: int, say: Say = lambda _: None) -> None:
     """Import TensorFlow with as many threads as this rank may keep busy; it reads them from the environment."""
+    say("loading TensorFlow")
     os.environ["OMP_NUM_THREADS"] = os.environ["TF_NUM_INTRAOP_THREADS"] = str(threads)
     os.environ["TF_NUM_INTEROP_THREADS"] = "1"  # our graphs are chains: there is nothing to run side by side
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -90,14 +100,20 @@ def quiet_stderr() -> Iterator[None]:
 
 
 def terminal() -> TextIO | None:
-    """The terminal that somebody looks at: our stderr, or that of a local mpirun; None in a batch job.
+    """The terminal that somebody looks at: our stderr, or that of the launcher which started us; None in a batch job.
 
-    mpirun's terminal is written to directly, as mpirun stops forwarding our output once Ctrl-C was pressed.
+    The launcher's is written to directly, as mpirun stops forwarding our output once Ctrl-C was pressed.
     """
     try:
         if sys.stderr.isatty():
             return sys.stderr
-        path = os.readlink(f"/proc/{os.getppid()}/fd/2")
+        path = os.environ.get(TERMINAL) or stderr_of_mpirun()
         return open(path, "w", encoding="utf-8") if path.startswith("/dev/pts/") else None
     except (OSError, ValueError):
         return None
+
+
+def stderr_of_mpirun() -> str:
+    """Name the stderr of the mpirun on this host that started us; empty if none did, as a shell's is not for us."""
+    started = any(name in os.environ for name in RANKS_OF_MPIRUN)
+    return os.readlink(f"/proc/{os.getppid()}/fd/2") if started else ""

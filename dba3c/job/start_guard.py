@@ -10,11 +10,13 @@ import os
 import select
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 VARIABLE = "DBA3C_START_SECONDS"
 START_SECONDS = 300.0  # a slow file system may take minutes to load TensorFlow for all ranks
 LOOK_SECONDS = 1.0
+PATIENCE = 10.0  # seconds of the start without a word
 TASK_NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")  # set by launchers
 
 
@@ -57,18 +59,26 @@ def watch(reader: int, parent: int, seconds: float) -> None:
     """Run the child: wait for the release, or for the end of the parent, but not while the parent is stopped."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1})
     waited = 0.0
+    told = task_number() != "0"  # one rank says it for all
     while waited < seconds:
         if select.select([reader], [], [], LOOK_SECONDS)[0]:
             return
         waited += 0.0 if is_stopped(parent) else LOOK_SECONDS
-    line = (
-        f"dba3c: rank {task_number()} on {socket.gethostname()}: the ranks did not find each other within"
-        f" {seconds:g} s: one of them is stopped, stuck or cut off; the job ends ({VARIABLE} sets the limit)\n"
-    )
+        if waited >= PATIENCE and not told:
+            told = True
+            with suppress(OSError):
+                tell(f"still starting after {waited:g} s: MPI waits for all ranks, or the file system is slow")
     try:
-        os.write(2, line.encode())
+        tell(
+            f"rank {task_number()} on {socket.gethostname()}: the ranks did not find each other within {seconds:g} s:"
+            f" one of them is stopped, stuck or cut off; the job ends ({VARIABLE} sets the limit)"
+        )
     finally:
         os.kill(parent, signal.SIGKILL)
+
+
+def tell(text: str) -> None:
+    os.write(2, f"dba3c: {text}\n".encode())
 
 
 def is_stopped(pid: int) -> bool:

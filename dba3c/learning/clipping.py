@@ -19,11 +19,9 @@ def of_each_rank(config: Algorithm, layout: TensorLayout) -> Clip:
     return unchanged
 
 
-def of_the_mean(config: Algorithm) -> Clip:
-    """Clip the gradient that was averaged over the ranks (algorithm.clip=global)."""
-    if config.clip == "global":
-        return lambda gradient: clip_norm(gradient, config.clip_norm)
-    return unchanged
+def limit_of_the_mean(config: Algorithm) -> float | None:
+    """Tell the largest norm of the gradient that was averaged over the ranks (algorithm.clip=global)."""
+    return config.clip_norm if config.clip == "global" else None
 
 
 def unchanged(gradient: tf.Tensor) -> tf.Tensor:
@@ -37,7 +35,7 @@ def clip_tensors(gradient: tf.Tensor, layout: TensorLayout, average_norm: float)
     return tf.concat([tf.clip_by_norm(part, limit) for part, limit in zip(parts, limits, strict=True)], 0)
 
 
-def clip_norm(gradient: tf.Tensor, most: float) -> tf.Tensor:
-    """Keep the L2 norm within `most`."""
+def norm_scale(gradient: tf.Tensor, most: float) -> tf.Tensor:
+    """Compute the factor that keeps the L2 norm within `most`."""
     norm = tf.sqrt(2 * tf.nn.l2_loss(gradient))  # tf.clip_by_norm says the same in 0.45 ms more
-    return gradient * tf.minimum(1.0, most / norm)
+    return tf.minimum(1.0, most / norm)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from dba3c.config import names, schema
 from dba3c.config.schedules import share
-from dba3c.learning.clipping import Clip
+from dba3c.learning.clipping import norm_scale
 from dba3c.networks.compiled import compiled
 from dba3c.types import Array, Clock
 
@@ -69,29 +69,77 @@ def learning_rate(config: schema.Optimizer, done: float) -> float:
 class FlatOptimizer:
     """One rule, its slots and the weights that it changes."""
 
-    def __init__(self, config: schema.Optimizer, weights: tf.Variable, clip: Clip) -> None:
+    def __init__(self, config: schema.Optimizer, weights: tf.Variable, largest_norm: float | None) -> None:
+        self.size = int(weights.shape[0])
         self._config = config
         self._weights = weights
-        self._clip = clip
+        self._largest_norm = largest_norm
         self._rule: Rule = names.find("optimizer.name", config.name)
         self._slots = {
             name: tf.Variable(tf.fill(weights.shape, value), name=name) for name, value in self._rule.first.items()
         }
         self._steps = 0
         vector, scalar = tf.TensorSpec(weights.shape, tf.float32), tf.TensorSpec((), tf.float32)
-        self._apply = compiled(self._apply_graph, vector, scalar)
+        self._apply = compiled(self._clip_and_assign, vector, scalar)
+        self._apply_scaled = compiled(self._assign, vector, scalar, scalar)
+        self._scale = compiled(lambda gradient: norm_scale(gradient, largest_norm or math.inf), vector)
+        self._change = compiled(self._scaled_change, vector, scalar, scalar, *[vector] * len(self._slots))
 
-    def apply(self, gradient: Array, clock: Clock) -> None:
+    def apply(self, gradient: Array, clock: Clock, scale: float | None = None) -> None:
+        """Take one step; `scale` is given where the whole gradient, which the clipping needs, is somewhere else."""
+        rate = self._rate(clock, self._steps)
         self._steps += 1
-        rate = learning_rate(self._config, clock.done)
-        self._apply(gradient, self._rule.rate(self._config, rate, self._steps))
+        if scale is None:
+            self._apply(gradient, rate)
+        else:
+            self._apply_scaled(gradient, rate, scale)
 
-    def _apply_graph(self, gradient: tf.Tensor, rate: tf.Tensor) -> None:
-        slots = {name: slot.read_value() for name, slot in self._slots.items()}
-        change, changed = self._rule.change(self._config, self._clip(gradient), slots, rate)
+    def scale(self, gradient: Array) -> float:
+        """Compute the factor by which `apply` would clip a whole gradient."""
+        return 1.0 if self._largest_norm is None else float(self._scale(gradient))
+
+    def apply_to(
+        self, weights: Array, slots: dict[str, Array], gradient: Array, clock: Clock, steps: int, scale: float
+    ) -> None:
+        """Take the step after so many others, in place, on weights and slots that are kept elsewhere."""
+        change, changed = self._change(gradient, self._rate(clock, steps), scale, *map(slots.get, self._slots))
+        weights -= change.numpy()
+        for name, value in changed.items():
+            slots[name][:] = value.numpy()
+
+    def _rate(self, clock: Clock, steps: int) -> float:
+        return self._rule.rate(self._config, learning_rate(self._config, clock.done), steps + 1)
+
+    def part(self, where: slice) -> FlatOptimizer:
+        """Make an optimizer for a slice of the weights, with copies of them and of their slots; it clips nothing."""
+        weights = tf.Variable(self._weights[where], name="slice")
+        made = FlatOptimizer(self._config, weights, None)
+        made.restore({name: value if name == "steps" else value[where] for name, value in self.state().items()})
+        return made
+
+    def weights(self) -> Array:
+        weights: Array = self._weights.numpy()
+        return weights
+
+    def load(self, weights: Array) -> None:
+        self._weights.assign(weights)
+
+    def _clip_and_assign(self, gradient: tf.Tensor, rate: tf.Tensor) -> None:
+        limit = self._largest_norm
+        self._assign(gradient, rate, None if limit is None else norm_scale(gradient, limit))
+
+    def _assign(self, gradient: tf.Tensor, rate: tf.Tensor, scale: tf.Tensor | None) -> None:
+        slots = [slot.read_value() for slot in self._slots.values()]
+        change, changed = self._scaled_change(gradient, rate, scale, *slots)
         self._weights.assign(self._weights - change)
         for name, value in changed.items():
             self._slots[name].assign(value)
+
+    def _scaled_change(
+        self, gradient: tf.Tensor, rate: tf.Tensor, scale: tf.Tensor | None, *slots: tf.Tensor
+    ) -> tuple[tf.Tensor, Slots]:
+        clipped = gradient if scale is None else gradient * scale
+        return self._rule.change(self._config, clipped, dict(zip(self._slots, slots, strict=True)), rate)
 
     def state(self) -> dict[str, Array]:
         """Read the slots and then the count of steps, which shows whether a step came in between."""

@@ -21,7 +21,7 @@ def compiled(function: Callable[..., Any], *signature: tf.TensorSpec) -> Callabl
 
     def call(*arguments: Array | float | tf.Tensor) -> Any:
         tensors = (
-            value if tf.is_tensor(value) else tf.constant(value, spec.dtype)
+            value if isinstance(value, tf.Tensor) else tf.constant(value, spec.dtype)  # tf.is_tensor would cost 8 µs
             for value, spec in zip(arguments, signature, strict=True)
         )
         return trace()(*tensors)

@@ -31,7 +31,7 @@ class Softmax:
     def sample(self, noise: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Take the action whose part of the cumulated policy holds the noise in [0, 1); and its log-probability."""
         cumulated = tf.cumsum(self._policy, axis=1)  # [B, A]; its last column is 1 up to rounding
-        passed = tf.cast(cumulated <= noise[:, :1] * cumulated[:, -1:], tf.int32)
+        passed = tf.cast(cumulated <= noise * cumulated[:, -1:], tf.int32)
         actions = tf.minimum(tf.reduce_sum(passed, axis=1), self._policy.shape[1] - 1)  # [B]
         return actions, tf.math.log(tf.gather(self._policy, actions, batch_dims=1) + TINY)  # [B], [B]
 

@@ -11,6 +11,8 @@ from dba3c.config.schema import Config
 from dba3c.run_files.logs import RunLog
 from dba3c.types import Array
 
+PACE_SECONDS = 60.0
+
 
 class Group(NamedTuple):
     """Runs whose configurations are the same but for train.seed."""
@@ -81,6 +83,28 @@ def curve(run: RunLog, x: str, y: str) -> tuple[Array, Array]:
     up = run.column(y)
     known = ~np.isnan(across) & ~np.isnan(up)
     return across[known], up[known]
+
+
+def pace_curve(run: RunLog) -> tuple[Array, Array]:
+    """Return minutes and steps/s, over stretches long enough for many segments: PPO plays and learns in turn."""
+    seconds, steps = curve(run, "seconds", "steps")
+    if len(seconds) < 2:
+        return seconds[:0], steps[:0]
+    places = [0]
+    for place, now in enumerate(seconds):
+        if now - seconds[places[-1]] >= max(PACE_SECONDS, seconds[-1] / 100):
+            places.append(place)
+    if len(places) == 1:  # a short run
+        places.append(len(seconds) - 1)
+    lasted = np.diff(seconds[places])
+    return seconds[places][1:] / 60, np.diff(steps[places]) / np.where(lasted > 0, lasted, np.inf)
+
+
+def resumes(run: RunLog, x: str) -> list[float]:
+    """Return where a run was resumed: its first rows after that, in steps or minutes."""
+    across, marks = curve(run, x, "resumed")
+    found: list[float] = across[marks > 0].tolist()
+    return found
 
 
 def band(curves: list[tuple[Array, Array]], points: int = 400) -> Band | None:

@@ -1,17 +1,20 @@
-"""The page of a report: one HTML file with its style and its pictures inside."""
+"""The page of a report: one HTML file with its style and its pictures inside, and no script."""
 
 from __future__ import annotations
 
-import base64
+import os
 import re
 from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
+from dba3c.config.nearest_preset import recipe
 from dba3c.reporting import tables
-from dba3c.reporting.figures import Section
+from dba3c.reporting.figures import ACROSS, Section
 from dba3c.reporting.groups import Group
+from dba3c.run_files.logs import RunLog
 
 STYLE = Path(__file__).with_name("page.css")
 NUMERIC_COLUMNS = {  # of all tables; their cells are aligned right
@@ -20,23 +23,27 @@ NUMERIC_COLUMNS = {  # of all tables; their cells are aligned right
 }  # fmt: skip
 
 
-class Picture(NamedTuple):
-    """One plot as PNG files, for light and for dark pages."""
+class Content(NamedTuple):
+    """What a page is made of."""
 
-    light: bytes
-    dark: bytes
+    groups: list[Group]
+    overview: list[Section]  # before the tables
+    details: list[Section]  # after them
+    pictures: dict[str, str]  # name of a plot → its SVG element
+    folder: Path  # that the page is written to
+    now: datetime
 
 
-def page(groups: list[Group], sections: list[Section], pictures: dict[str, Picture], now: datetime) -> str:
-    """Return the page; `pictures` holds each plot's picture under the plot's name."""
-    count = sum(len(group.runs) for group in groups)
+def page(content: Content) -> str:
+    groups = content.groups
     games = ", ".join(sorted({group.game.replace("_", " ") for group in groups}))
+    header = f"<h1>{escape(games)}</h1><p>{plural(sum(len(g.runs) for g in groups))} · {content.now:%Y-%m-%d %H:%M}</p>"
     body = [
-        f"<header><h1>{escape(games)}</h1><p>{plural(count)} · {now:%Y-%m-%d %H:%M}</p></header>",
+        *(part(section.title, section.note, plots(section, content.pictures)) for section in content.overview),
         part("Runs", "", table(tables.runs(groups))),
+        *(part(section.title, section.note, plots(section, content.pictures)) for section in content.details),
         part("Settings", "", table(tables.settings(groups), "words") + differences(groups)),
-        *(part(section.title, section.note, plots(section, pictures)) for section in sections),
-        part("Configurations", "", "".join(configuration(group) for group in groups)),
+        part("Run by run", COMMANDS, "".join(one_run(run, content.folder) for g in groups for run in g.runs)),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -44,8 +51,18 @@ def page(groups: list[Group], sections: list[Section], pictures: dict[str, Pictu
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>dba3c: {escape(games)}</title>\n"
         f"<style>\n{STYLE.read_text(encoding='utf-8')}</style>\n</head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body>\n</html>\n"
+        f"<header>{header}</header>\n{switch()}\n<main>\n" + "\n".join(body) + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+COMMANDS = "The command that repeats each run, its film if the run directory holds one, and its whole configuration."
+
+
+def switch() -> str:
+    """Return the choice between steps and minutes; the style sheet hides the pictures of the other one."""
+    return "<span>against</span>" + "".join(
+        f'<input type="radio" name="across" id="{x}"{" checked" * (x == ACROSS[0])}><label for="{x}">{x}</label>'
+        for x in ACROSS
     )
 
 
@@ -84,17 +101,31 @@ def differences(groups: list[Group]) -> str:
     return f"<h3>Keys that differ</h3>{table(tables.differences(groups))}"
 
 
-def plots(section: Section, pictures: dict[str, Picture]) -> str:
-    return f'<div class="plots">{"".join(figure(plot.title, pictures[plot.name]) for plot in section.plots)}</div>'
+def plots(section: Section, pictures: dict[str, str]) -> str:
+    figures = [
+        f'<figure class="{f"by-{plot.across}" if plot.across else ""}" role="img" aria-label="{escape(plot.title)}">'
+        f"{pictures[plot.name]}</figure>"
+        for plot in section.plots
+    ]
+    return f'<div class="plots">{"".join(figures)}</div>' if figures else "<p>There is nothing to draw yet.</p>"
 
 
-def figure(title: str, picture: Picture) -> str:
-    light, dark = (f"data:image/png;base64,{base64.b64encode(data).decode()}" for data in picture)
+def one_run(run: RunLog, folder: Path) -> str:
+    """Return a run's command, film and configuration, folded up."""
+    command = recipe(run.config).command(
+        int(run.summary.get("ranks") or 1), f"runs/{run.config.env.game}", [run.config.train.seed]
+    )
     return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img src="{light}" alt="{escape(title)}"></picture>'
+        f"<details><summary>{escape(run.name)}</summary><pre>{escape(command)}</pre>{film(run, folder)}"
+        f"<pre>{escape(run.config.dump())}</pre></details>"
     )
 
 
-def configuration(group: Group) -> str:
-    return f"<details><summary>{escape(group.name)}</summary><pre>{escape(group.config.dump())}</pre></details>"
+def film(run: RunLog, folder: Path) -> str:
+    """Return the element that plays a run's film, which stays where it is: it would make the page large."""
+    if run.film is None:
+        return ""
+    address = quote(os.path.relpath(run.film, folder), errors="surrogateescape")
+    if run.film.suffix == ".gif":
+        return f'<p><img loading="lazy" src="{address}" alt="film"></p>'
+    return f'<p><video controls preload="none" src="{address}"></video></p>'

@@ -50,7 +50,8 @@ def row(place: int, group: Group) -> list[str]:
     nearest = recipe(group.config)
     changed = " (changed)" if set(nearest.overrides) - {*GAME_AND_SEED} else ""
     score = mean([run.evaluated.score for run in group.runs if run.evaluated is not None])
-    share = None if score is None else human_normalised(group.game, score)
+    cut = any(run.evaluated is not None and run.evaluated.cut for run in group.runs)
+    share = None if score is None or cut else human_normalised(group.game, score)
     cores = {run.summary["cores"] for run in group.runs if run.summary.get("cores") is not None}
     return [
         f"{place}.",

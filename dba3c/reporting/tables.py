@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 
 from dba3c.config.nearest_preset import GAME_AND_SEED, recipe, shown
@@ -52,7 +54,8 @@ def evaluation(run: RunLog) -> str:
     newest = run.evaluated
     if newest is None:
         return NOTHING
-    return f"{newest.score:,.1f}" + (f" ({newest.episodes})" if newest.episodes else "")
+    cut = f", {newest.cut} cut" if newest.cut else ""
+    return f"{newest.score:,.1f}" + (f" ({newest.episodes}{cut})" if newest.episodes else "")
 
 
 def best(run: RunLog) -> float | None:
@@ -62,8 +65,13 @@ def best(run: RunLog) -> float | None:
 
 
 def normalised(run: RunLog) -> str:
-    """Format the human-normalised score of the newest evaluation, or else the online score, marked as such."""
+    """Format the human-normalised score of the newest evaluation, or else the online score, marked as such.
+
+    Episodes that were cut have played for less time than the human, who may need it to lose points, as in Skiing.
+    """
     newest, online = run.evaluated, run.newest("online_score")
+    if newest is not None and newest.cut:
+        return f"{NOTHING} ({newest.cut} cut)"
     score = online if newest is None else newest.score
     share = None if score is None else human_normalised(run.config.env.game, score)
     if share is None:
@@ -100,3 +108,39 @@ def differences(groups: list[Group]) -> Rows:
     return [["key", *(group.name for group in groups)]] + [
         [name, *map(shown, values)] for name, values in differing(groups).items()
     ]
+
+
+def results(groups: list[Group]) -> Rows:
+    """Return a table for programs: one row for each run, plain numbers, empty cells where there is nothing."""
+    head = [
+        "run", "game", "preset", "changes", "seed", "ended", "steps", "seconds", "ranks", "cores", "core_hours",
+        "online_score", "evaluation_score", "evaluation_games", "best_score", "human_normalised",
+    ]  # fmt: skip
+    return [head, *(results_row(run) for group in groups for run in group.runs)]
+
+
+def results_row(run: RunLog) -> list[str]:
+    nearest = recipe(run.config)
+    changes = {name: value for name, value in nearest.overrides.items() if name not in GAME_AND_SEED}
+    newest = run.evaluated
+    share = None if newest is None else human_normalised(run.config.env.game, newest.score)
+    figures = [
+        run.counted("steps"), run.counted("seconds"), run.summary.get("ranks"), run.summary.get("cores"),
+        run.core_hours, run.newest("online_score"), newest and newest.score, newest and newest.episodes, best(run),
+        share,
+    ]  # fmt: skip
+    return [
+        run.name,
+        run.config.env.game,
+        nearest.preset,
+        " ".join(f"--{name}={shown(value)}" for name, value in changes.items()),
+        str(run.config.train.seed),
+        str(run.ended).lower(),
+        *("" if value is None else f"{value:.10g}" for value in figures),
+    ]
+
+
+def as_csv(rows: Rows) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

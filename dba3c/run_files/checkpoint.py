@@ -55,10 +55,8 @@ def save(directory: Path, checkpoint: Checkpoint, keep: int, warn: Callable[[str
 
 def add(directory: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint as a whole file or not at all, and leave all others as they are; OSError if it cannot be."""
-    if not all(np.isfinite(array).all() for array in arrays_of(checkpoint).values()):
-        raise OSError("its weights are not finite")  # no run could resume from them
     directory.mkdir(parents=True, exist_ok=True)
-    data = encode(checkpoint)
+    data = encode_finite(checkpoint)
     digest = hashlib.sha256(data).hexdigest()[:16]
     path = directory / f"update-{checkpoint.progress['updates']:09d}.{digest}.npz"
     write_atomically(path, data)
@@ -101,12 +99,19 @@ def tidy_up(directory: Path, saved: Path, keep: int, warn: Callable[[str], None]
 
 def leftovers(directory: Path) -> list[Path]:
     """List the files that interrupted saves have left."""
-    return [path for path in directory.glob(".update-*.tmp") if path.is_file()]
+    return [path for path in directory.glob(".*.npz.*.tmp") if path.is_file()]
 
 
 def update_of(path: Path) -> int:
     """Return the number of the update after which a checkpoint was saved."""
     return int(path.name[7:16])
+
+
+def encode_finite(checkpoint: Checkpoint) -> bytes:
+    """Return the content of a checkpoint's file; OSError if no run could resume from it."""
+    if not all(np.isfinite(array).all() for array in arrays_of(checkpoint).values()):
+        raise OSError("its weights are not finite")
+    return encode(checkpoint)
 
 
 def encode(checkpoint: Checkpoint) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, TextIO
 
@@ -17,18 +18,22 @@ from rich.text import Text
 
 from dba3c.config.schema import Config
 from dba3c.run_files.progress import Progress
-from dba3c.types import PARTS
+from dba3c.run_files.table import GROUPS, own_figures
+from dba3c.timings import PARTS
 
+DAY = 24 * 3600.0
+MOST_DAYS = 100  # left, beyond which a number would only pretend to know
 MOST_COLUMNS = 100  # width of the panel on a wide terminal; wider ones are harder to read
 
 
 class Display:
     """A live panel on `terminal`, or lines on stderr if there is no terminal."""
 
-    def __init__(self, config: Config, hosts: list[str], frames_per_step: int, terminal: TextIO | None) -> None:
+    def __init__(self, config: Config, hosts: list[str], terminal: TextIO | None, numbers: Sequence[int] = ()) -> None:
+        """`numbers` are the ranks' numbers when the job started, if others have failed since."""
         self._config = config
         self._hosts = hosts
-        self._frames_per_step = frames_per_step
+        self._numbers = numbers or range(len(hosts))
         self._title = f"{config.env.game} · {len(hosts)} rank{'s' * (len(hosts) > 1)} × {config.env.n_sim} simulators"
         self._console = Console(file=terminal or sys.stderr, width=columns(terminal), highlight=False)
         self._live = Live(console=self._console, auto_refresh=False) if terminal else None
@@ -61,7 +66,7 @@ class Display:
             f"updates {progress.updates:,}",
             self._pace(figures),
             self._scores(figures, progress),
-            f"left {self._left(figures, progress)}",
+            self._left(figures),
             self._slowest(figures),
         ])  # fmt: skip
 
@@ -70,17 +75,24 @@ class Display:
         bar.add_column(ratio=1)
         bar.add_column(justify="right")
         done = self._fraction(progress)
-        text = f"  {done:.1%} of {self._config.train.total_steps:,} steps · {self._left(figures, progress)} left"
+        text = f"  {done:.1%} of {self._config.train.total_steps:,} steps · {self._left(figures)}"
         bar.add_row(ProgressBar(total=1.0, completed=done), text)
         lines = [
-            f"update {progress.updates:,} · step {progress.steps:,} · {duration(progress.seconds)}",
-            self._pace(figures),
+            " · ".join(
+                [
+                    duration(progress.seconds),
+                    f"step {progress.steps:,}",
+                    f"update {progress.updates:,}",
+                    self._pace(figures),
+                ]
+            ),
             self._scores(figures, progress),
+            self._losses(figures),
             "time: "
             + " · ".join(
                 f"{part} {figures[f'{part}_share']:.0%}" for part in PARTS if figures[f"{part}_share"] >= 0.005
             ),
-            f"{self._slowest(figures)} · lag {figures['lag']:.1f} updates",
+            f"{self._slowest(figures)} · lag {figures.get('lag', 0.0):.1f} updates",
         ]
         return Panel(Group(bar, *(Text(line, no_wrap=True) for line in lines)), title=self._title, title_align="left")
 
@@ -88,22 +100,27 @@ class Display:
         return min(1.0, progress.steps / self._config.train.total_steps)
 
     def _pace(self, figures: dict[str, Any]) -> str:
-        steps, samples = figures["steps_per_second"], figures["points_per_second"]
-        frames = steps * self._frames_per_step
-        return f"{steps:,.0f} steps/s · {samples:,.0f} samples/s · {frames:,.0f} frames/s"
+        pace = figures["steps_per_second"]
+        return "– steps/s" if pace is None else f"{pace:,.0f} steps/s"
+
+    def _losses(self, figures: dict[str, Any]) -> str:
+        """Show every figure that the algorithm's loss gives, its own ones too."""
+        names = [*GROUPS["loss"], *(name for name in own_figures(figures) if name != "seconds_left")]
+        shown = [f"{name.replace('_', ' ')} {figures[name]:.3g}" for name in names if name in figures]
+        return " · ".join(shown) or "no figures of a loss"
 
     def _scores(self, figures: dict[str, Any], progress: Progress) -> str:
         online, evaluation = (score(value) for value in (figures["online_score"], progress.evaluation_score))
         return f"score online {online} · evaluation {evaluation} · target {score(self._config.target_score)}"
 
-    def _left(self, figures: dict[str, Any], progress: Progress) -> str:
-        steps = max(0, self._config.train.total_steps - progress.steps)
-        return duration(steps / figures["steps_per_second"]) if figures["steps_per_second"] else "–"
+    def _left(self, figures: dict[str, Any]) -> str:
+        seconds = figures["seconds_left"]
+        return "time left –" if seconds is None else f"{rough_duration(seconds)} left"
 
     def _slowest(self, figures: dict[str, Any]) -> str:
         rank = figures["slowest_rank"]
         dropped = f" · {figures['dropped']} gradients dropped" if figures["dropped"] else ""
-        return f"slowest rank {rank} ({self._hosts[rank]}), waiting {figures['wait_share']:.0%}{dropped}"
+        return f"slowest rank {self._numbers[rank]} ({self._hosts[rank]}), waiting {figures['wait_share']:.0%}{dropped}"
 
 
 def columns(terminal: TextIO | None) -> int | None:
@@ -118,6 +135,13 @@ def columns(terminal: TextIO | None) -> int | None:
 
 def duration(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
+
+
+def rough_duration(seconds: float) -> str:
+    """Format a duration that is an estimate: nobody needs the seconds of a week."""
+    if seconds < 2 * DAY:
+        return duration(seconds)
+    return f"{seconds / DAY:.0f} days" if seconds < MOST_DAYS * DAY else f"more than {MOST_DAYS} days"
 
 
 def score(value: float | None) -> str:

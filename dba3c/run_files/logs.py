@@ -25,8 +25,10 @@ MOST_ROWS = 300  # rows of metrics.csv that a small copy keeps
 MOST_COLUMNS = 200
 MOST_CELLS = 10**7  # of metrics.csv: forty days of a row every ten seconds
 LEAST_CELLS = 10  # that a row counts as: it takes memory of its own
+FILMS = (".mp4", ".gif")
 SMALL_FILE = 10**6  # bytes of config.yaml and summary.json
-COUNTS = ("steps", "updates", "seconds", "cores", "ranks", "evaluation_games")  # numbers in summary.json, from 0
+# Numbers in summary.json, from 0.
+COUNTS = ("steps", "updates", "seconds", "cores", "ranks", "evaluation_games", "evaluation_cut")
 SCORES = ("evaluation_score", "best_score", "online_score")
 
 
@@ -35,6 +37,7 @@ class Evaluated(NamedTuple):
 
     score: float
     episodes: int
+    cut: int = 0  # episodes that had not come to their end, so that the score is not comparable
 
 
 class RunLog(NamedTuple):
@@ -44,6 +47,7 @@ class RunLog(NamedTuple):
     config: Config
     metrics: dict[str, Array]  # column → [rows], NaN where a cell is empty
     summary: Json  # empty until the training ends for the first time
+    film: Path | None = None  # in the run directory
 
     def column(self, name: str) -> Array:
         """Return a column of metrics.csv; NaN if the version of dba3c that wrote the file did not have it."""
@@ -77,13 +81,14 @@ class RunLog(NamedTuple):
     @property
     def evaluated(self) -> Evaluated | None:
         """Return the newest evaluation; None if there has been none."""
-        scores, episodes = self.column("evaluation_score"), self.column("evaluation_games")
+        scores = self.column("evaluation_score")
         rows = np.flatnonzero(~np.isnan(scores))
         if len(rows):
-            count = episodes[rows[-1]]
-            return Evaluated(float(scores[rows[-1]]), 0 if np.isnan(count) else int(count))
+            counts = [self.column(name)[rows[-1]] for name in ("evaluation_games", "evaluation_cut")]
+            return Evaluated(float(scores[rows[-1]]), *(0 if np.isnan(count) else int(count) for count in counts))
         score = self.summary.get("evaluation_score")
-        return None if score is None else Evaluated(float(score), int(self.summary.get("evaluation_games") or 0))
+        counts = [int(self.summary.get(name) or 0) for name in ("evaluation_games", "evaluation_cut")]
+        return None if score is None else Evaluated(float(score), *counts)
 
 
 def read(paths: list[Path]) -> list[RunLog]:
@@ -114,7 +119,12 @@ def read_one(path: Path, name: str) -> RunLog:
         summary = read_summary(path / "summary.json")
     except (OSError, ValueError, ConfigError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}; name another run directory") from None
-    return RunLog(name, config, metrics, summary)
+    return RunLog(name, config, metrics, summary, find_film(path))
+
+
+def find_film(path: Path) -> Path | None:
+    """Return a film in a run directory, as dba3c record --out RUN_DIR/film.mp4 leaves it."""
+    return next((file for kind in FILMS for file in sorted(path.glob(f"*{kind}")) if file.is_file()), None)
 
 
 def short_names(paths: list[Path]) -> list[str]:
@@ -201,7 +211,7 @@ def export_logs(path: Path, run: RunLog, folder: Path) -> Path:
 
 def thinned(run: RunLog) -> list[list[float]]:
     """Choose at most MOST_ROWS rows, up to half of them with evaluations; dropped gradients keep their sum."""
-    with_evaluation = ~np.isnan(run.column("evaluation_score"))
+    with_evaluation = ~np.isnan(run.column("evaluation_score")) | (run.column("resumed") > 0)
     evaluations = evenly(np.flatnonzero(with_evaluation), MOST_ROWS // 2)
     kept = sorted({*evaluations, *evenly(np.flatnonzero(~with_evaluation), MOST_ROWS - len(evaluations))})
     columns = {name: column[kept] for name, column in run.metrics.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -32,6 +32,8 @@ class Progress:
     bad_in_a_row: Counter = 0  # skipped updates since the last one that was not
     evaluation_score: Score | None = None  # newest
     evaluation_games: Counter = 0  # episodes that it is the mean of
+    evaluation_scores: Annotated[list[Score], Field(max_length=10**6)] = field(default_factory=list)  # theirs
+    evaluation_cut: Counter = 0  # of these, episodes that had not come to their end
     best_score: Score | None = None  # of all evaluations, probes included
     target_reached: Annotated[bool, Field(strict=True)] = False  # by the newest evaluation
 
@@ -42,10 +44,11 @@ class Progress:
         self.empty += not update.skipped and not update.applied
         self.bad_in_a_row = self.bad_in_a_row + 1 if update.skipped else 0
 
-    def evaluated(self, score: float, games: int, full: bool, target: float | None) -> None:
+    def evaluated(self, score: float, games: int, full: bool, target: float | None, cut: int = 0) -> None:
         """Take note of an evaluation; only a full one can reach the target."""
         self.evaluation_score = score
         self.evaluation_games = games
+        self.evaluation_cut = cut
         self.best_score = score if self.best_score is None else max(score, self.best_score)
         self.target_reached = full and target is not None and score >= target
 

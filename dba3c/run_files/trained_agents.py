@@ -14,28 +14,32 @@ from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.untrusted import tell
 
 AGENTS = Path(__file__).parents[1] / "agents"
+BEST = "best.npz"  # among a run's checkpoints: the weights with the highest score in an evaluation
 
 
 def add_agent_options(parser: ArgumentParser, games: int) -> None:
     """Add the options that choose an agent and its games."""
-    parser.add_argument("path", type=Path, nargs="?", metavar="RUN_DIR", help="run directory, or a checkpoint file")
+    parser.add_argument("path", type=Path, nargs="?", metavar="RUN_DIR", help="run directory, checkpoint or agent file")
     parser.add_argument("--pretrained", metavar="GAME", help="instead: the agent of this game that comes with dba3c")
     parser.add_argument("--games", type=int, default=games, help=f"greedy games to play (default: {games})")
     parser.add_argument("--seed", type=int, help="another seed than the training's")
 
 
-def chosen(options: Namespace, resolve: Callable[[str, str], str]) -> Checkpoint:
+def chosen(options: Namespace, resolve: Callable[[str, str], str], best: bool = False) -> Checkpoint:
     """Load the agent that the options name, with the games and the seed they ask for in its configuration.
 
-    `resolve` turns a game as the user wrote it, and the option's name, into the game's own name.
+    `resolve` turns a game as the user wrote it, and the option's name, into the game's own name. `best` asks for the
+    weights of a run that have played best.
     """
     for name, value, least in (("games", options.games, 1), ("seed", options.seed, 0)):
         if value is not None and not least <= value < 2**32:
             raise ConfigError(f"--{name}={value}: must be a whole number from {least}")
     if (options.path is None) == (options.pretrained is None):
         raise ConfigError("name either a run directory or --pretrained GAME; see --help")
+    if best and (options.path is None or not (options.path / "checkpoints" / BEST).is_file()):
+        raise ConfigError(f"--best: {options.path or 'a shipped agent'} holds no checkpoints/{BEST}; leave --best out")
     if options.path is not None:
-        saved = find(options.path)
+        saved = find(options.path, best)
         resolve(saved.config.env.game, f"{options.path}: env.game")
     else:
         saved = shipped(resolve(options.pretrained, "--pretrained"), options.pretrained)
@@ -45,17 +49,36 @@ def chosen(options: Namespace, resolve: Callable[[str, str], str]) -> Checkpoint
     return saved._replace(config=saved.config.model_copy(update={"train": train, "evaluate": games}))
 
 
-def find(path: Path) -> Checkpoint:
-    """Load one checkpoint file, or the newest good one of a run directory."""
+def find(path: Path, best: bool = False) -> Checkpoint:
+    """Load one checkpoint file, or of a run directory the best weights, if asked for, or the newest good ones."""
+    folder = path / "checkpoints"
     try:
         if path.is_file():
-            return checkpoint.load(path)
-        saved = checkpoint.load_newest(path / "checkpoints", tell)
+            return whole(checkpoint.load(path))
+        saved = (load_best(folder, tell) if best else None) or checkpoint.load_newest(folder, tell)
     except (OSError, ValueError) as error:
         raise ConfigError(str(error)) from None
     if saved is None:
         raise ConfigError(f"{path}: holds no checkpoint; name a run directory or a file of its checkpoints/")
     return saved
+
+
+def save_best(folder: Path, state: Checkpoint) -> None:
+    """Write the weights that have played best, without what only a resume needs; OSError if they cannot be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / BEST, checkpoint.encode_finite(state._replace(optimizer={}, algorithm={})))
+
+
+def load_best(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+    """Load the weights that have played best; None if there are none, or if the file is damaged."""
+    try:
+        saved = checkpoint.load(folder / BEST)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        warn(f"{error}; taking the newest checkpoint")
+        return None
+    return saved if saved.progress["evaluation_score"] is not None else None
 
 
 def shipped_games() -> list[str]:
@@ -72,6 +95,11 @@ def shipped(game: str, written: str) -> Checkpoint:
         saved = checkpoint.load(AGENTS / f"{game}.npz")
     except (OSError, ValueError) as error:
         raise ConfigError(f"--pretrained={written}: {error}; install dba3c again") from None
+    return whole(saved)
+
+
+def whole(saved: Checkpoint) -> Checkpoint:
+    """Return an agent whose weights may be in 16 bits with weights in 32."""
     return saved._replace(weights=saved.weights.astype(np.float32))
 
 

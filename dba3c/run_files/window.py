@@ -1,15 +1,22 @@
-"""What updates add up to: over a stretch of time, over the newest episodes, over the whole run."""
+"""What updates add up to: over a stretch of time, over whole segments, over the newest episodes, over the run."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
+from typing import NamedTuple
 
 import numpy as np
 
-from dba3c.types import PARTS, Array, Json, Update
+from dba3c.timings import PARTS
+from dba3c.types import Array, Json, Update
 
 ONLINE_EPISODES = 100  # newest finished ones, of all ranks, that the online score is the mean of
+ETA_SECONDS = 30.0  # that a job must have trained before it says how long the rest takes
+PLAY = ("env_seconds", "predict_seconds", "play_seconds")
+COUNTED = {  # sums that are no mean over samples
+    "episodes", "score", "episode_steps", "rebuilt", *(f"{part}_seconds" for part in PARTS),
+}  # fmt: skip
 
 
 class Window:
@@ -44,13 +51,69 @@ class Window:
         return {part: self.sums.get(f"{part}_seconds", 0.0) / max(rank_seconds, 1e-9) for part in PARTS}
 
     def figures(self) -> dict[str, float]:
-        per_sample = ("policy_loss", "value_loss", "entropy", "gradient_norm", "lag")
-        means = {name: self.sums.get(name, 0.0) / max(self.samples, 1) for name in per_sample}
-        paces = {"steps_per_second": self.steps / self.age, "points_per_second": self.samples / self.age}
+        """Return every figure of the loss as a mean over samples, the share of each part of the time, and counts."""
+        means = {name: total / max(self.samples, 1) for name, total in self.sums.items() if name not in COUNTED}
+        paces = {"points_per_second": self.samples / self.age}
         counts = {"dropped": int(self.late.sum()), "rebuilt": int(self.sums.get("rebuilt", 0.0))}
         shares = self.shares(self.age * self.compute_seconds.size)
         rest = paces | {"max_lag": self.max_lag} | counts | {f"{part}_share": share for part, share in shares.items()}
         return means | rest | {"slowest_rank": int(np.argmax(self.compute_seconds))}
+
+
+class Mark(NamedTuple):
+    """A moment, and the steps until then."""
+
+    seconds: float
+    steps: int
+
+
+class SegmentPace:
+    """Steps per second over whole segments: an algorithm may play for a while and then learn from that for another.
+
+    It counts from one update that brought new play to a later one. Both stand at the same place of their segments.
+    """
+
+    def __init__(self) -> None:
+        self._steps = 0
+        self._first: Mark | None = None
+        self._last: Mark | None = None
+        self._before: float | None = None
+
+    def add(self, update: Update, seconds: float) -> None:
+        self._steps += update.steps
+        if any(update.sums.get(name, update.steps) for name in PLAY):
+            self._last = Mark(seconds, self._steps)
+            self._first = self._first or self._last
+
+    @property
+    def value(self) -> float | None:
+        """Of this stretch or, until that has a whole segment, of the one before; None if there was none."""
+        if self._first is None or self._last is None or self._last.seconds <= self._first.seconds:
+            return self._before
+        return (self._last.steps - self._first.steps) / (self._last.seconds - self._first.seconds)
+
+    def renew(self) -> None:
+        """Begin a new stretch where the newest segment begins."""
+        self._before, self._first = self.value, self._last
+
+    def interrupt(self) -> None:
+        """Leave out what happens until the next segment, as an evaluation."""
+        self._before, self._first = self.value, None
+
+
+class TimeLeft:
+    """How long the rest takes at the mean pace of this job, with all that it did besides training."""
+
+    def __init__(self, total_steps: int) -> None:
+        self._total = total_steps
+        self._first: Mark | None = None
+
+    def seconds(self, steps: int, now: float) -> float | None:
+        """Return the seconds that remain after so many steps; None as long as that is a guess."""
+        if self._first is None:
+            self._first = Mark(now, steps)  # the end of the first update, which compiles
+        done, lasted = steps - self._first.steps, now - self._first.seconds
+        return max(0, self._total - steps) * lasted / done if done > 0 and lasted >= ETA_SECONDS else None
 
 
 class OnlineScore:
@@ -79,6 +142,8 @@ class Pace:
         self.startup_seconds: float | None = None
         self._all = Window()
         self._timed = Window()
+        self._timed_seconds = 0.0
+        self._segments = SegmentPace()
         self._seconds = 0.0
         self._resumed = time.monotonic()
 
@@ -88,16 +153,22 @@ class Pace:
         if self.startup_seconds is None:
             self.startup_seconds = now - started
         else:
-            self._timed.add(update)
             self._seconds += now - self._resumed
+        self._segments.add(update, self._seconds)
+        if self._all.updates > 2:  # the second one's figures hold the time in which the first was applied
+            self._timed.add(update)
+            self._timed_seconds += now - self._resumed
 
     def figures(self, ranks: int) -> Json:
-        shares = self._timed.shares(self._seconds * ranks)
+        """Return what summary.json says about time; no pace for a run of less than two segments."""
+        measured = sum(self._timed.sums.get(f"{part}_seconds", 0.0) for part in PARTS)
+        # Waiting and applying are told one update later, so in a few updates there may be more of them than time.
+        shares = self._timed.shares(max(self._timed_seconds * ranks, measured))
         late = self._all.late
         return {
             "startup_seconds": self.startup_seconds,
-            "steps_per_second": self._timed.steps / self._seconds if self._seconds else None,
-            "shares": shares | {"other": 1 - sum(shares.values())},
+            "steps_per_second": self._segments.value,
+            "shares": shares | {"other": max(0.0, 1 - sum(shares.values()))},
             "rebuilt": int(self._all.sums.get("rebuilt", 0.0)),
             "dropped": int(late.sum()),
             "late_share_by_rank": (late / max(self._all.updates, 1)).tolist(),

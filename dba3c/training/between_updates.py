@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Protocol
 
 from dba3c import envs
-from dba3c.comm.weight_check import check_weights
 from dba3c.config.schema import Config
 from dba3c.job import handshake
 from dba3c.job.process import terminal
-from dba3c.job.world import World
+from dba3c.job.world import World, start_line
 from dba3c.learning.agent import Agent
 from dba3c.run_files import write_atomically
+from dba3c.run_files.directory import RunDirectory
 from dba3c.run_files.metrics import Metrics, NullMetrics, RunMetrics
 from dba3c.run_files.window import Pace
 from dba3c.training import build
-from dba3c.training.evaluation import evaluate
+from dba3c.training.evaluation import cut_off, evaluate
 from dba3c.training.ranks import Ranks
-from dba3c.training.state import State
+from dba3c.training.state import State, check_weights
 from dba3c.types import Actor, Json, Update
 
 
@@ -59,12 +59,22 @@ class Log:
         if world.rank > 0:
             self._metrics = NullMetrics()
             return
+        self._write_config()
+        frames, progress = envs.frames_per_step(self._config.env), self._state.progress
+        self._metrics = RunMetrics(
+            self._run_dir, self._config, progress, world.hosts, frames, terminal(), world.numbers
+        )
+        for note in handshake.layout(world.places, self._config.env.n_sim, world.numbers) + notes:
+            self.say(note)
+
+    def reopen(self) -> None:
+        """Begin the files anew, which were removed."""
+        self._write_config()
+        self._metrics.open_files(self._state.progress)
+
+    def _write_config(self) -> None:
         with contextlib.suppress(OSError):  # a full disk is reported when it matters
             write_atomically(self._run_dir / "config.yaml", self._config.dump().encode())
-        frames = envs.frames_per_step(self._config.env)
-        self._metrics = RunMetrics(self._run_dir, self._config, self._state.progress, world.hosts, frames, terminal())
-        for note in handshake.layout(world.places, self._config.env.n_sim) + notes:
-            self.say(note)
 
     def due(self, number: int) -> bool:  # noqa: ARG002
         return False
@@ -77,12 +87,16 @@ class Log:
 
     def evaluated(self) -> None:
         progress = self._state.progress
-        games = f"mean of {progress.evaluation_games} greedy episodes"
+        games = f"mean of {progress.evaluation_games} greedy episodes{cut_off(progress.evaluation_cut)}"
         self._metrics.evaluated(progress.evaluation_games, progress)
         self.say(f"evaluation after update {progress.updates:,}: {progress.evaluation_score:.1f}, {games}")
 
     def say(self, text: str) -> None:
         self._metrics.say(text)
+
+    def phase(self, what: str) -> None:
+        """Say what comes next while the job starts."""
+        self.say(start_line(self._world.started, what))
 
     def close(self, summary: Json | None) -> None:
         self._metrics.close(summary)
@@ -103,7 +117,7 @@ class CheckWeights:
         self.check(update.number)
 
     def check(self, number: int) -> None:
-        check_weights(self._agent.weights.numpy(), self._ranks.transport, number)
+        check_weights(self._agent.weights.numpy(), self._ranks.transport, number, self._ranks.world.numbers)
 
 
 class Evaluate:
@@ -139,20 +153,34 @@ class Evaluate:
         with self._ranks.busy("evaluating"):
             result = evaluate(config, self._agent, make_env, self._ranks.transport)
         progress = self._state.progress
-        progress.evaluated(result.mean, len(result.scores), result.full, config.target_score)
+        progress.evaluated(result.mean, len(result.scores), result.full, config.target_score, result.cut)
+        progress.evaluation_scores = result.scores
         self._full_at = progress.updates if result.full else -1
         self._log.evaluated()
+        self._keep_best()
+
+    def _keep_best(self) -> None:
+        """Keep the weights on rank 0 if none before them have played better, for dba3c export."""
+        try:
+            if self._ranks.first:
+                with self._ranks.busy("saving", self._config.checkpoint.save_seconds):
+                    self._state.save_best()
+        except OSError as error:
+            self._log.say(f"could not save the best weights: {error}; training continues")
 
 
 class Save:
     """Writes checkpoints on rank 0, and starts new episodes with them if that was asked for."""
 
-    def __init__(self, config: Config, ranks: Ranks, state: State, actor: Actor, log: Log) -> None:
+    def __init__(
+        self, config: Config, ranks: Ranks, state: State, actor: Actor, log: Log, directory: RunDirectory
+    ) -> None:
         self._config = config.checkpoint
         self._ranks = ranks
         self._state = state
         self._actor = actor
         self._log = log
+        self._directory = directory
         self._saved = time.monotonic()
 
     def due(self, number: int) -> bool:
@@ -160,6 +188,7 @@ class Save:
 
     def after_any(self) -> None:
         """Save on rank 0 if the last save was long ago; between two updates it needs nothing of the other ranks."""
+        self._directory.look_now_and_then()
         limit = self._config.every_seconds
         exact = self._config.restart_games or not self._ranks.strategy.equal_weights
         if self._ranks.first and limit and not exact and time.monotonic() - self._saved > limit:
@@ -173,6 +202,9 @@ class Save:
     def save(self) -> bool:
         """Save on rank 0; a full disk does not end the training."""
         self._saved = time.monotonic()
+        self._directory.look()
+        if self._directory.taken:
+            return False
         try:
             if self._ranks.first:
                 with self._ranks.busy("saving", self._config.save_seconds):

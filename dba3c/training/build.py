@@ -8,9 +8,11 @@ import numpy as np
 
 from dba3c import envs, networks
 from dba3c.actors.greedy import MakeEnv
+from dba3c.actors.idle import Idle
+from dba3c.comm import server
 from dba3c.comm.allreduce import Surroundings
 from dba3c.config import names
-from dba3c.config.schema import Config
+from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
@@ -19,8 +21,9 @@ from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
 from dba3c.seeds import REBUILT, game_seeds
+from dba3c.timings import Timings
 from dba3c.training.injected import Faults, FaultyEnv
-from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Timings, Transport, VectorEnv
+from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Transport, VectorEnv
 
 
 def agent(config: Config) -> Agent:
@@ -44,19 +47,32 @@ def trained(saved: Checkpoint) -> Agent:
 
 
 def optimizer(config: Config, learner: Agent) -> FlatOptimizer:
-    return FlatOptimizer(config.optimizer, learner.weights, clipping.of_the_mean(config.algorithm))
+    return FlatOptimizer(config.optimizer, learner.weights, clipping.limit_of_the_mean(config.algorithm))
+
+
+def owners(config: Comm, hosts: list[str]) -> tuple[int, ...]:
+    """Name the ranks that own slices of the weights; none where every rank holds all of them."""
+    return server.owners(hosts, config.servers) if config.strategy == "server" else ()
+
+
+def worker(config: Comm, hosts: list[str], rank: int) -> int | None:
+    """Number the ranks that play; None for a rank that only serves weights."""
+    idle = owners(config, hosts) if config.dedicated else ()
+    return None if rank in idle else rank - sum(other < rank for other in idle)
 
 
 def actor(
     config: Config,
     policy: Agent,
-    rank: int,
+    worker: int | None,
     threads: int,
     timings: Timings,
     faults: Faults | None = None,
     say: Say = lambda _: None,
 ) -> Actor:
-    """Make this rank's actor; simulators are numbered through the whole job."""
+    """Make this rank's actor; simulators are numbered through the whole job, by worker."""
+    if worker is None:
+        return Idle()
 
     def simulators(start: int, count: int, cores: int) -> VectorEnv:
         numbers = start + np.arange(count)
@@ -72,7 +88,7 @@ def actor(
         return rebuilding(config, make, lambda n: game_seeds(config.train.seed, REBUILT, n, numbers), rebuilt)
 
     make_actor = names.find("actor.kind", config.actor.kind)
-    made: Actor = make_actor(config, simulators, policy, rank * config.env.n_sim, threads, timings)
+    made: Actor = make_actor(config, simulators, policy, worker * config.env.n_sim, threads, timings)
     return made
 
 
@@ -101,9 +117,10 @@ def strategy(
     timings: Timings,
     progress: Progress,
     waits_for_all: Callable[[int], bool] = lambda _: False,
+    owners: tuple[int, ...] = (0,),
 ) -> Strategy:
     """Make the strategy that updates `learner`; after an update for which `waits_for_all` is true, the next does."""
     learner.clock = progress.clock(config.train.total_steps)  # gradients for other weights than these are dropped
-    around = Surroundings(transport, rule, timings, learner.clock, learner.follow, waits_for_all)
+    around = Surroundings(transport, rule, timings, learner.clock, learner.follow, waits_for_all, owners)
     made: Strategy = names.find("comm.strategy", config.comm.strategy)(config.comm, around)
     return made

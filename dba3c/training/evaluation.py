@@ -17,6 +17,7 @@ class Evaluation(NamedTuple):
 
     scores: list[float]
     full: bool
+    cut: int = 0  # episodes that had not come to their end
 
     @property
     def mean(self) -> float:
@@ -29,19 +30,24 @@ def evaluate(
     """The probe games and, if they reach the target (or none is set), the rest; the same result on every rank."""
     games, target = config.evaluate.games, config.target_score
     probe = min(config.evaluate.probe_games or games, games)
-    scores = share_games(config, policy, make_env, transport, range(probe), watch)
-    if probe < games and (target is None or np.mean(scores) >= target):
-        scores += share_games(config, policy, make_env, transport, range(probe, games), watch)
-    return Evaluation(scores, len(scores) == games)
+    played = share_games(config, policy, make_env, transport, range(probe), watch)
+    if probe < games and (target is None or np.mean([score for score, _ in played]) >= target):
+        played += share_games(config, policy, make_env, transport, range(probe, games), watch)
+    return Evaluation([score for score, _ in played], len(played) == games, sum(cut for _, cut in played))
 
 
 def share_games(
     config: Config, policy: Policy, make_env: MakeEnv, transport: Transport, games: range, watch: Watch
-) -> list[float]:
-    """Play `games`, each on one of the ranks."""
+) -> list[tuple[float, bool]]:
+    """Play `games`, each on one of the ranks; return their scores, and which were cut."""
     mine = np.array(games[transport.rank :: transport.size], np.int64)
     seeds = game_seeds(config.train.seed, EVALUATION, policy.version, mine)
     played = play(policy, make_env, seeds, watch)
-    scores = {number: game.score for number, game in zip(mine.tolist(), played, strict=True)}
-    every = {number: score for part in transport.gather(scores) for number, score in part.items()}
+    results = {number: (game.score, game.cut) for number, game in zip(mine.tolist(), played, strict=True)}
+    every = {number: result for part in transport.gather(results) for number, result in part.items()}
     return [every[number] for number in games]
+
+
+def cut_off(count: int) -> str:
+    """Return the end of a message about episodes that had not come to their end; empty if there were none."""
+    return f", {count} of them cut off before their end (evaluate.max_frames)" if count else ""

@@ -1,4 +1,4 @@
-"""What is broken on purpose: faults (DBA3C_FAULT) and stragglers (debug.slow_rank, debug.delays).
+"""What is broken on purpose: faults (DBA3C_FAULT), stragglers (debug.slow_rank, debug.delays), debug.staleness.
 
 DBA3C_FAULT=RANK:UPDATE:KIND, several with commas: 2:17:kill kills rank 2 in update 17; 2:17+:nan spoils every gradient
 of rank 2 from update 17 on.
@@ -12,6 +12,7 @@ import re
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,10 +20,12 @@ import numpy as np
 
 from dba3c.config.messages import ConfigError, cut, suggest
 from dba3c.config.schema import Debug
-from dba3c.types import Array, Batch, Gradient, Step, Timings, VectorEnv
+from dba3c.timings import Timings
+from dba3c.types import Array, Batch, Gradient, Step, VectorEnv
 
 if TYPE_CHECKING:  # needs TensorFlow
     from dba3c.learning.agent import Agent
+    from dba3c.training.loop import Learner
 
 VARIABLE = "DBA3C_FAULT"
 SLOW_SECONDS = 5.0
@@ -89,6 +92,21 @@ class Faults:
     def refuse_to_save(self, update: int) -> None:
         if self.strikes("disk-full", update):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class StaleLearner:
+    """Hands out each gradient `staleness` gradients later: as that many more equally fast workers would cause it."""
+
+    def __init__(self, learner: Learner, staleness: int) -> None:
+        self._learner = learner
+        self._staleness = staleness
+        self._waiting: deque[Gradient] = deque()
+
+    def gradients(self, batch: Batch) -> Iterator[Gradient]:
+        for gradient in self._learner.gradients(batch):
+            self._waiting.append(gradient)
+            if len(self._waiting) > self._staleness:
+                yield self._waiting.popleft()
 
 
 class FaultyLearner:
@@ -180,3 +198,9 @@ class Straggler:
     def draw_factor(self, part: str) -> float:
         late = part == "env" and self._random.random() < self._probability
         return max(1.0, self._factor * (self._delay if late else 1.0))
+
+
+def learner(agent: Agent, faults: Faults, staleness: int) -> Learner:
+    """Wrap the agent in what goes wrong on purpose."""
+    faulty: Learner = FaultyLearner(agent, faults) if faults else agent
+    return StaleLearner(faulty, staleness) if staleness else faulty

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from dba3c.run_files.progress import Progress
-from dba3c.types import Actor, Batch, Episode, Gradient, Stop, Strategy, Timings, Update
+from dba3c.timings import Timings
+from dba3c.types import Actor, Batch, Episode, Gradient, Stop, Strategy, Update
 
 
 class Learner(Protocol):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from dba3c.comm.weight_check import weight_hash
 from dba3c.config.schema import Config
 from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_STOPPED
 from dba3c.learning.agent import Agent
 from dba3c.run_files.logs import read_summary
 from dba3c.run_files.progress import Progress
 from dba3c.training.ranks import Ranks
+from dba3c.training.state import weight_hash
 from dba3c.types import Json
 
 
@@ -28,7 +28,9 @@ def last_line(code: int, config: Config, progress: Progress, run_dir: Path, who:
         return (
             f"{who['save']} could not save the final state, {where}: updates after the last save in {run_dir} are lost"
         )
-    reached = f"target score {config.target_score} reached" if progress.target_reached else "done"
+    limit = config.train.max_minutes
+    done = f"time limit of {limit:g} minutes reached" if 0 < limit <= progress.seconds / 60 else "done"
+    reached = f"target score {config.target_score} reached" if progress.target_reached else done
     return f"{reached} {where}; results in {run_dir}"
 
 
@@ -48,6 +50,8 @@ def summary(config: Config, progress: Progress, ranks: Ranks, agent: Agent) -> J
         "weight_hash": weight_hash(agent.weights.numpy()),
         "evaluation_score": progress.evaluation_score,
         "evaluation_games": progress.evaluation_games,
+        "evaluation_scores": progress.evaluation_scores,
+        "evaluation_cut": progress.evaluation_cut,
         "best_score": progress.best_score,
         "target_reached": progress.target_reached,
         "skipped": progress.skipped,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dba3c.comm import make_transport
-from dba3c.comm.failures import RanksFailedError
+from dba3c.comm import RanksFailedError, make_transport
 from dba3c.comm.watchdog import NullWatchdog, Watchdog, Watched, make_watchdog
 from dba3c.config.schema import Config
 from dba3c.job import process
-from dba3c.job.exit import EXIT_LOST, abort
+from dba3c.job.exit import EXIT_LOST, FORESEEN_BY, abort, foresee
 from dba3c.job.start_guard import start_seconds
 from dba3c.job.world import World
+from dba3c.run_files.directory import LogFile, note_exit_code
 from dba3c.types import Say, Strategy, Transport
 
 if TYPE_CHECKING:  # needs TensorFlow
@@ -60,8 +62,14 @@ class Ranks:
         if self._watches:
             self._watchdog.set(limit, self.end_job, self._say)
         else:
-            self._watchdog = make_watchdog(self.transport, self.world.hosts, limit, self.end_job, self._say)
+            self._watchdog = make_watchdog(self.transport, self.world.names, limit, self.end_job, self._say)
         self.strategy = Watched(self._make_strategy(self.transport), self._watchdog)
+        self.met()
+
+    def met(self) -> None:
+        """Take note that all ranks have the same state."""
+        if not self.strategy.equal_weights:
+            self._state.keep_meeting()
 
     def stop(self) -> None:
         self.strategy.close()
@@ -73,7 +81,7 @@ class Ranks:
         return self._watchdog.busy(what, seconds)
 
     def names(self, ranks: Iterable[int]) -> str:
-        return ", ".join(f"rank {rank} on {self.world.hosts[rank]}" for rank in ranks)
+        return ", ".join(self.world.names[rank] for rank in ranks)
 
     def say_here(self, text: str) -> None:
         """Print a message of this very rank."""
@@ -81,6 +89,7 @@ class Ranks:
 
     def end_job(self, failure: str) -> None:
         """Say why, save and end the job, from the watchdog's thread. With equal weights any rank can save."""
+        foresee(EXIT_LOST)
         self.say_here(f"{failure}; the job ends")
         here = (self._state.run_dir / "checkpoints").is_dir()  # on other hosts it may not be there
         if here:
@@ -103,6 +112,8 @@ class Ranks:
         self.transport = self.transport.shrink()
         self.stop()
         state = self._state
+        if not self.strategy.equal_weights:
+            state.return_to_meeting()
         alive, updates = zip(*self.transport.gather((before.rank, state.progress.updates)), strict=True)
         if min(updates) < max(updates):
             newest = updates.index(max(updates))
@@ -116,6 +127,7 @@ class Ranks:
             rank=self.transport.rank,
             size=self.transport.size,
             places=[before.places[rank] for rank in alive],
+            numbers=tuple(before.numbers[rank] for rank in alive),
         )
         batch = self._config.batch_size
         return (
@@ -133,15 +145,22 @@ def limited(seconds: float, work: Callable[[], str]) -> str:
     return said[-1]
 
 
+def report_to(run_dir: Path) -> None:
+    """Keep the messages of this rank, and the exit code that it foresees, in a run directory."""
+    process.OUTLETS[:] = [LogFile(run_dir).write]
+    FORESEEN_BY[:] = [partial(note_exit_code, run_dir)]
+
+
 def watch_start(world: World) -> Watchdog | NullWatchdog:
     """Start the watchdog that covers the start of a job, in place of the guard over MPI's own start."""
     from dba3c.comm.mpi import MpiTransport  # starts MPI
 
     def end_job(failure: str) -> None:
+        foresee(EXIT_LOST)
         process.say(f"dba3c: rank {world.rank} on {world.host}: {failure}; the job ends")
         abort(world.comm, EXIT_LOST)
 
-    watchdog = make_watchdog(MpiTransport(world.comm), world.hosts, start_seconds(), end_job, process.say)
+    watchdog = make_watchdog(MpiTransport(world.comm), world.names, start_seconds(), end_job, process.say)
     if world.guard is not None:
         world.guard.release()
     return watchdog

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from dba3c.comm.failures import RanksFailedError
+from dba3c.comm import RanksFailedError
 from dba3c.comm.watchdog import NullWatchdog, Watchdog
 from dba3c.config.schema import Config
-from dba3c.job import process
-from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPED, agreed, leave
+from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPED, agreed, foresee, leave
 from dba3c.job.signals import StopSignal
 from dba3c.job.world import World
-from dba3c.run_files.directory import prepare_directory
-from dba3c.run_files.log_file import LogFile
+from dba3c.run_files.directory import Claim, RunDirectory, prepare_directory, write_exit_code
 from dba3c.run_files.progress import Progress
 from dba3c.training import build, injected, loop, outcome
 from dba3c.training.between_updates import CheckWeights, Consumer, Evaluate, Log, Save
-from dba3c.training.injected import Faults, FaultyLearner
-from dba3c.training.loop import Learner
+from dba3c.training.injected import Faults
 from dba3c.training.ranks import Ranks
 from dba3c.training.state import State
 from dba3c.types import Strategy, Transport, Update
@@ -35,27 +35,36 @@ class Run:
         run_dir: Path,
         faults: Faults,
         watchdog: Watchdog | NullWatchdog | None = None,
+        claim: Claim | None = None,
     ) -> None:
+        """`watchdog` is one that has watched over the start, `claim` that of rank 0 on the run directory."""
         self._config = config
         self._run_dir = run_dir
         self._last: Update | None = None
+        self._announced = False  # that it stops
+        self._speaking = threading.RLock()  # so that the last line is the last
+        self._said_last = False
         self._timings = injected.timings(config.debug, world.rank)
+        world.phase("building the network")
         self._agent = build.agent(config)
-        self._learner: Learner = FaultyLearner(self._agent, faults) if faults else self._agent
+        self._learner = injected.learner(self._agent, faults, config.debug.staleness)
         self._optimizer = build.optimizer(config, self._agent)
-        self._state = State(config, self._agent, self._optimizer, run_dir, faults.refuse_to_save)
+        self._state = State(config, self._agent, self._optimizer, run_dir)
         self._log = Log(config, run_dir, self._state)
+        self._directory = RunDirectory(run_dir, claim, self._log)
+        self._state.before_saving += [faults.refuse_to_save, self._directory.refuse_others]
         self._ranks = Ranks(world, config, self._make_strategy, self._state, self._log.say, watchdog)
         notes = self._resume()
         self._log.open(world, notes)
+        self._log.phase(f"starting {world.size * config.env.n_sim} simulators")
+        worker = build.worker(config.comm, world.hosts, world.rank)
         self._actor = build.actor(
-            config, self._agent, world.rank, world.threads, self._timings, faults, self._ranks.say_here
+            config, self._agent, worker, world.threads, self._timings, faults, self._ranks.say_here
         )
         self._check = CheckWeights(config, self._agent, self._ranks)
         self._evaluate = Evaluate(config, self._agent, self._ranks, self._state, self._log)
-        self._save = Save(config, self._ranks, self._state, self._actor, self._log)
+        self._save = Save(config, self._ranks, self._state, self._actor, self._log, self._directory)
         self._consumers: list[Consumer] = [self._log, self._check, self._evaluate, self._save]
-        process.OUTLETS.append(LogFile(run_dir).write)
         self._ranks.start()
         self._stop = StopSignal(self._save_at_once)
 
@@ -66,9 +75,10 @@ class Run:
     def train(self) -> int:
         """Train until the steps are done, the target is reached or a signal stops it; return the exit code."""
         try:
-            if self._progress.target_reached or self._progress.steps >= self._config.train.total_steps:
+            if self._is_over():
                 return self._already_done()
             self._actor.restart(self._progress.updates)
+            self._log.phase("training begins; the first update takes longer, as it compiles the network")
             while True:
                 try:
                     return self._end(self._learn())
@@ -93,13 +103,21 @@ class Run:
         progress = self._progress
         progress.bad_in_a_row = 0
         if progress.evaluation_score is not None:  # the target may be another one now
-            games, full = progress.evaluation_games, progress.target_reached
-            progress.evaluated(progress.evaluation_score, games, full, self._config.target_score)
+            games, full, cut = progress.evaluation_games, progress.target_reached, progress.evaluation_cut
+            progress.evaluated(progress.evaluation_score, games, full, self._config.target_score, cut)
         return notes
 
     def _make_strategy(self, transport: Transport) -> Strategy:
+        owners = build.owners(self._config.comm, self._ranks.world.hosts)
         return build.strategy(
-            self._config, transport, self._agent, self._optimizer, self._timings, self._progress, self._ranks_meet
+            self._config,
+            transport,
+            self._agent,
+            self._optimizer,
+            self._timings,
+            self._progress,
+            self._ranks_meet,
+            owners,
         )
 
     def _ranks_meet(self, number: int) -> bool:
@@ -116,48 +134,69 @@ class Run:
             self._ranks.strategy,
             self._progress,
             total_steps,
-            self._stop.requested,
+            self._wants_to_stop,
             self._timings,
         ):
             self._last = update
             self._log.after(update)
             if update.stop:
-                return EXIT_STOPPED
+                in_time = self._ranks.transport.broadcast(self._stop.requested() or not self._out_of_time())
+                return EXIT_STOPPED if in_time else EXIT_OK
             if self._progress.bad_in_a_row >= self._config.train.max_bad_updates:
                 return EXIT_NOT_FINITE
-            for consumer in self._consumers:
-                if consumer.due(update.number):
-                    consumer.after(update)
+            due = [consumer for consumer in self._consumers if consumer.due(update.number)]
+            for consumer in due:
+                consumer.after(update)
+            if due:
+                self._ranks.met()
             self._save.after_any()
             if self._evaluate.target_reached:
                 return EXIT_OK
             self._log.pace.resume()
         return EXIT_OK
 
+    def _wants_to_stop(self) -> bool:
+        """Whether this rank was asked to stop, has lost its directory, or finds on behalf of all that time is up."""
+        return self._stop.requested() or self._directory.taken or (self._ranks.first and self._out_of_time())
+
+    def _is_over(self) -> bool:
+        """Whether the run has reached its end, by the state that all ranks share."""
+        done = self._progress.steps >= self._config.train.total_steps
+        return self._progress.target_reached or done or self._out_of_time()
+
+    def _out_of_time(self) -> bool:
+        limit = self._config.train.max_minutes
+        return 0 < limit <= self._progress.seconds / 60
+
     def _continue_with_survivors(self) -> None:
         self._log.close(None)
         was_first = self._ranks.first
         notice = self._ranks.shrink()
         if self._ranks.first and not was_first:
-            self._lock = prepare_directory(self._run_dir)  # the failed rank's lock is gone
+            self._directory.claim = prepare_directory(self._run_dir)  # the failed rank's lock is gone
         self._log.open(self._ranks.world, [notice])
 
     def _end(self, code: int) -> int:
         """Evaluate, save and write the summary; return the exit code."""
         if code == EXIT_OK:
             self._evaluate.at_the_end()
+        elif code == EXIT_STOPPED:
+            self._announce_stop("by a signal")
         with self._ranks.busy("ending"):
             self._check.check(self._progress.updates)
             # Episodes restart at regular saves only, or the resumed run would differ from an unbroken one.
             kept_exact = code == EXIT_STOPPED and self._config.checkpoint.restart_games
-            saved = kept_exact or self._ranks.transport.broadcast(self._save.save())
+            saved = self._ranks.transport.broadcast(not self._directory.taken and (kept_exact or self._save.save()))
             figures = self._log.pace.figures(self._ranks.world.size)
             summary = outcome.summary(self._config, self._progress, self._ranks, self._agent) | figures
         self._ranks.stop()
         self._actor.close()
         code = code if saved else EXIT_NOT_SAVED
-        self._log.say(self._last_line(code))
-        self._log.close(summary)
+        with self._speaking:
+            self._said_last = True
+            self._log.close(None if self._directory.taken else summary)  # the panel would be painted below what is said
+            self._log.say(self._last_line(code))
+        self._keep_exit_code(code)
         if self._ranks.failed:
             leave(self._ranks.world.comm, code)
         return code
@@ -167,11 +206,17 @@ class Run:
         written = self._ranks.first and outcome.was_written(self._run_dir, self._progress)
         if not self._ranks.transport.broadcast(written):
             return self._end(EXIT_OK)
-        self._log.say(f"nothing to do: {self._last_line(EXIT_OK)}")
         self._log.close(None)
+        self._log.say(f"nothing to do: {self._last_line(EXIT_OK)}")
+        self._keep_exit_code(EXIT_OK)
         self._actor.close()
         self._ranks.stop()
         return EXIT_OK
+
+    def _keep_exit_code(self, code: int) -> None:
+        if self._ranks.first and not self._directory.taken:
+            with suppress(OSError):  # a full disk is reported when it matters
+                write_exit_code(self._run_dir, code)
 
     def _last_line(self, code: int) -> str:
         who = {name: self._ranks_with(name) for name in ("stop", "not_finite")} | {"save": self._ranks.names([0])}
@@ -181,7 +226,17 @@ class Run:
         """Name the ranks for which the last update has this figure set."""
         return self._ranks.names(np.flatnonzero(self._last.by_rank[figure])) if self._last else ""
 
-    def _save_at_once(self, _number: int) -> None:
+    def _save_at_once(self, number: int) -> None:
         """Save from the signal thread, as the launcher may not wait for the stop that the ranks agree on."""
-        if self._ranks.first:
-            self._log.say(f"asked to stop; {self._state.save_now(self._ranks.strategy.equal_weights)}")
+        with self._speaking:
+            if self._ranks.first and not self._said_last:
+                self._announce_stop(f"by {signal.Signals(number).name}")
+                self._log.say(f"{self._state.save_now(self._ranks.strategy.equal_weights)} in {self._run_dir}")
+
+    def _announce_stop(self, by: str) -> None:
+        """Tell once that the job stops, before what may take long: a launcher may soon kill this rank."""
+        if self._ranks.first and not self._directory.taken and not self._announced:
+            self._announced = True
+            foresee(EXIT_STOPPED)
+            updates = self._progress.updates
+            self._log.say(f"asked to stop {by} after {updates:,} updates; rerun the same command to resume")

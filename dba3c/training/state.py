@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+
+import numpy as np
 
 from dba3c.config import consistency
 from dba3c.config.schema import Config
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
-from dba3c.run_files import checkpoint
+from dba3c.run_files import checkpoint, trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress, read_progress
+from dba3c.types import Array, Transport
 
 PATIENCE = 5.0  # seconds that an emergency save waits for a whole update
 
@@ -23,23 +28,24 @@ PATIENCE = 5.0  # seconds that an emergency save waits for a whole update
 class State:
     """Weights, optimizer, algorithm and progress, and the checkpoints of them in the run directory."""
 
-    def __init__(
-        self,
-        config: Config,
-        agent: Agent,
-        optimizer: FlatOptimizer,
-        run_dir: Path,
-        before_saving: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        """`before_saving` is called with the number of the update that is about to be saved."""
+    def __init__(self, config: Config, agent: Agent, optimizer: FlatOptimizer, run_dir: Path) -> None:
         self._config = config
         self._agent = agent
         self._optimizer = optimizer
         self.run_dir = run_dir
         self._directory = run_dir / "checkpoints"
-        self._before_saving = before_saving
+        self.before_saving: list[Callable[[int], None]] = []  # get the update that is about to be saved
         self._saving = threading.Lock()
         self.progress = Progress()
+        self._meeting: Checkpoint | None = None
+
+    def keep_meeting(self) -> None:
+        """Keep the state in which all ranks are now: where weights differ in between, it is what they can return to."""
+        self._meeting = self.snapshot()
+
+    def return_to_meeting(self) -> None:
+        assert self._meeting is not None
+        self.restore(self._meeting)
 
     def snapshot(self) -> Checkpoint:
         # Progress first, optimizer last: save_now relies on the order.
@@ -68,6 +74,14 @@ class State:
         state = self.snapshot()
         with self._writing(state):
             checkpoint.save(self._directory, state, self._config.checkpoint.keep)
+
+    def save_best(self) -> None:
+        """Save the weights that were evaluated last, unless earlier ones of this run have played better."""
+        state = self.snapshot()
+        best = trained_agents.load_best(self._directory, lambda _: None)  # a damaged one is replaced
+        if best is None or best.progress["evaluation_score"] <= state.progress["evaluation_score"]:
+            with self._writing(state):
+                trained_agents.save_best(self._directory, state)
 
     def save_now(self, equal_weights: bool) -> str:
         """Save from another thread than the one that learns; return what became of it."""
@@ -101,5 +115,29 @@ class State:
     @contextmanager
     def _writing(self, state: Checkpoint) -> Iterator[None]:
         with self._saving:
-            self._before_saving(state.progress["updates"])
+            for check in self.before_saving:
+                check(state.progress["updates"])
             yield
+
+
+class WeightsDifferError(Exception):
+    """The ranks' weights differ; the message says whose."""
+
+
+def weight_hash(vector: Array) -> str:
+    """16 hex digits that change with any bit of the weights."""
+    return hashlib.sha256(np.ascontiguousarray(vector, np.float32).tobytes()).hexdigest()[:16]
+
+
+def check_weights(weights: Array, transport: Transport, update: int, numbers: Sequence[int] = ()) -> None:
+    """Raise WeightsDifferError if the ranks' weights differ, naming the ranks that differ from the majority.
+
+    `numbers` are the ranks' numbers when the job started, if others have failed since.
+    """
+    hashes = transport.gather(weight_hash(weights))
+    majority = Counter(hashes).most_common(1)[0][0]
+    different = [rank for rank, value in zip(numbers or range(len(hashes)), hashes, strict=True) if value != majority]
+    if different:
+        raise WeightsDifferError(
+            f"after update {update} the weights of ranks {different} differ from the others': {hashes}"
+        )

@@ -9,7 +9,8 @@ from functools import partial
 
 from dba3c.actors.asynchronous import Async
 from dba3c.config.schema import Config
-from dba3c.types import Array, Batch, Timings
+from dba3c.timings import Timings
+from dba3c.types import Array, Batch
 from tests.fakes.scripted_env import ScriptedPolicy, TapeEnv
 from tests.fakes.settings import settings as pinned
 from tests.fakes.waiting import within

@@ -10,7 +10,8 @@ import numpy as np
 from dba3c.actors.lockstep import Lockstep
 from dba3c.actors.segment import BY_TIME
 from dba3c.seeds import GAMES, action_noise, game_seeds
-from dba3c.types import Array, Batch, Prediction, Timings
+from dba3c.timings import Timings
+from dba3c.types import Array, Batch, Prediction
 from tests.fakes import scripted_env
 from tests.fakes.scripted_env import Moment, ScriptedPolicy, TapeEnv, ends, moments, raw_reward, scripted, value
 from tests.fakes.settings import settings

@@ -25,7 +25,7 @@ def test_a_trial_is_long_enough_for_updates_to_be_timed(monkeypatch: pytest.Monk
     """One update of PPO needs more steps than a few seconds would give."""
     started: list[list[str]] = []
 
-    def run(_ranks: int, _module: str, words: list[str], _threads: int) -> None:
+    def run(_ranks: int, _module: str, words: list[str], _threads: int, **_options: object) -> None:
         started.append(words)
         Path(words[words.index("--run-dir") + 1], "summary.json").write_text("{}", encoding="utf-8")
 

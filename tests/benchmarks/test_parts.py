@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dba3c.benchmarks import parts
-from dba3c.types import PARTS
+from dba3c.timings import PARTS
 
 MEASURED = {
     "microseconds": {"emulate": 400.0, "predict": 100.0, "gradient": 200.0, "apply": 1600.0, "all-reduce": 800.0}

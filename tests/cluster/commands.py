@@ -23,7 +23,7 @@ def srun(*words: str, mpi: str = "pmix") -> real_jobs.Result:
 def sbatch(script: str, log: Path, *arguments: str, **variables: str) -> str:
     """The number of the new job."""
     words = ("sbatch", "--parsable", f"--output={log}", f"slurm/{script}", *arguments)
-    result = slurm.command(*words, PYTHON=sys.executable, **variables)
+    result = slurm.command(*words, **{"PYTHON": sys.executable} | variables)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 

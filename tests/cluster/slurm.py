@@ -36,7 +36,7 @@ SlurmdPidFile={FOLDER}/slurmd-%n.pid
 SlurmctldLogFile={FOLDER}/log/head.log
 SlurmdLogFile={FOLDER}/log/%n.log
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=task/affinity
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
@@ -46,7 +46,8 @@ SlurmdTimeout=600
 {chr(10).join(f"NodeName={name} NodeAddr={HOSTS[name]} CPUs={CPUS_PER_NODE}" for name in NODES)}
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-MPI_CONF = f"PMIxCliTmpDirBase={FOLDER}/pmix\n"  # each node sees a folder of its own there
+PRIVATE = ("pmix", "local")  # folders of which each node sees its own; local: as the disk of a node
+MPI_CONF = f"PMIxCliTmpDirBase={FOLDER}/pmix\n"
 
 
 class ClusterError(Exception):
@@ -88,7 +89,8 @@ def environment() -> dict[str, str]:
         name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PRTE_", "PMIX_", "SLURM_"))
     }
     # Ranks that wait must leave the cores to the others: here, unlike on real nodes, all share a few.
-    return kept | root | {"SLURM_CONF": str(FOLDER / "slurm.conf"), "OMPI_MCA_mpi_yield_when_idle": "1"}
+    shared = {"OMPI_MCA_mpi_yield_when_idle": "1", "SLURM_CPU_BIND": "none"}  # or all nodes would use core 0
+    return kept | root | shared | {"SLURM_CONF": str(FOLDER / "slurm.conf")}
 
 
 def up() -> None:
@@ -107,7 +109,8 @@ def up() -> None:
 
 
 def write_files() -> None:
-    for name in ("state", "log", "munge", *(f"spool/{n}" for n in NODES), *(f"pmix-{n}" for n in NODES), "pmix"):
+    private = [f"{place}-{node}" for place in PRIVATE for node in NODES]
+    for name in ("state", "log", "munge", *(f"spool/{node}" for node in NODES), *PRIVATE, *private):
         (FOLDER / name).mkdir(parents=True, mode=0o755)
     (FOLDER / "slurm.conf").write_text(SLURM_CONF, encoding="ascii")
     (FOLDER / "mpi.conf").write_text(MPI_CONF, encoding="ascii")
@@ -141,8 +144,8 @@ def start_daemons() -> None:
     )  # fmt: skip
     start(HEAD, f"exec slurmctld -D -f {FOLDER}/slurm.conf")
     for node in NODES:
-        private = f"mount --bind {FOLDER}/pmix-{node} {FOLDER}/pmix"
-        start(node, f"{private}; exec slurmd -D -N {node} -f {FOLDER}/slurm.conf")
+        private = "".join(f"mount --bind {FOLDER}/{place}-{node} {FOLDER}/{place}; " for place in PRIVATE)
+        start(node, f"{private}exec slurmd -D -N {node} -f {FOLDER}/slurm.conf")
 
 
 def start(host: str, command: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +60,19 @@ def test_a_job_that_is_stopped_goes_back_into_the_queue_and_ends_the_same(tmp_pa
     summary = real_jobs.summary(tmp_path)
     assert (summary["ranks"], summary["updates"]) == (4, 100)
     assert summary["weight_hash"] == real_jobs.summary(undisturbed.folder)["weight_hash"]
+
+
+def test_under_mpirun_a_job_that_is_stopped_goes_back_into_the_queue_too(tmp_path: Path) -> None:
+    log, launcher = tmp_path / "log", f"{Path(sys.executable).parent}/mpirun"
+    variables = {"RUN_DIR": str(tmp_path), "LAUNCH": launcher}
+    job = sbatch("train.sbatch", log, *real_jobs.TINY, "--train.total_steps=9600", **variables)
+    wait_for(lambda: len(list(tmp_path.glob("checkpoints/*.npz"))) >= 2, log)
+    assert slurm.command("scancel", "--signal=USR1", "--batch", job).returncode == 0  # as Slurm does before the limit
+    wait_for(lambda: ended(job), log)
+    text = log.read_text(encoding="utf-8")
+    assert text.count("exit code 75; back into the queue") == 1, text
+    assert f"resuming {tmp_path} at update" in text
+    assert real_jobs.summary(tmp_path)["steps"] >= 9600
 
 
 def test_a_rank_with_another_configuration_is_named(tmp_path: Path) -> None:

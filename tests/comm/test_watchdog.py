@@ -51,7 +51,11 @@ class Scene:
 
     def _dog(self, rank: int) -> Watchdog:
         return Watchdog(
-            self.notes[rank], HOSTS, self._limit, lambda text: self.failures.append((rank, text)), self.said.append
+            self.notes[rank],
+            [f"rank {number} on {host}" for number, host in enumerate(HOSTS)],
+            self._limit,
+            lambda text: self.failures.append((rank, text)),
+            self.said.append,
         )
 
     def update(self, number: int, but: int | None = None) -> None:

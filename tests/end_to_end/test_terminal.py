@@ -13,8 +13,22 @@ def test_the_terminal_of_a_launcher_is_found() -> None:
     child = "from dba3c.job.process import terminal; print(terminal().name)"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], stderr=subprocess.PIPE)"
     master, slave = pty.openpty()
-    result = subprocess.run([sys.executable, "-c", parent], stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
+    words = [sys.executable, "-c", parent]
+    environment = os.environ | {"OMPI_COMM_WORLD_RANK": "0"}
+    result = subprocess.run(words, env=environment, stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
     assert result.stdout.strip() == os.ttyname(slave)
+    os.close(master)
+    os.close(slave)
+
+
+def test_the_terminal_of_a_shell_is_not_used() -> None:
+    """As in `dba3c train > log 2>&1` and `dba3c train 2>&1 | tee log`, typed at a terminal: the log gets the output."""
+    child = "from dba3c.job.process import terminal; print(terminal())"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], stderr=subprocess.PIPE)"
+    master, slave = pty.openpty()
+    words = [sys.executable, "-c", parent]
+    result = subprocess.run(words, stdout=subprocess.PIPE, stderr=slave, text=True, check=True)
+    assert result.stdout.strip() == "None"
     os.close(master)
     os.close(slave)
 

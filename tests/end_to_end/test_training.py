@@ -53,6 +53,9 @@ def test_a_job_leaves_its_results_and_no_second_one_changes_them(tmp_path: Path)
     assert result.code == 0, result.output
     assert "leak" not in result.output
     check_results(tmp_path, ranks=2)
+    phases = ("loading TensorFlow", "building the network", "starting 4 simulators", "training begins")
+    assert [result.output.count(f" s  {phase}") for phase in phases] == [1, 1, 1, 1], result.output
+    assert 0 <= real_jobs.summary(tmp_path)["shares"]["other"] <= 1
     before = (tmp_path / "summary.json").read_bytes()
     again = train(2, tmp_path)
     assert again.code == 0, again.output
@@ -80,6 +83,21 @@ def test_async_and_the_paper_preset_run(tmp_path: Path) -> None:
     assert result.code == 0, result.output
     assert real_jobs.summary(tmp_path)["steps"] == 42
     assert "leak" not in result.output
+
+
+def test_the_default_is_resumed_with_another_number_of_ranks(tmp_path: Path) -> None:
+    """Preset auto: the 16 simulators of ppo on one rank, then on three, which cannot share them evenly."""
+    words = ("-m", "dba3c.train", "pong", f"--run-dir={tmp_path}", "--evaluate.games=0", "--algorithm.passes=1")
+    words += ("--actor.n_steps=16",)
+    first = real_jobs.run(0, *words, "--train.total_steps=256")
+    assert first.code == 0, first.output
+    assert "preset auto chose ppo for pong: 1 rank × 16 simulators = 16, as it was tuned" in first.output
+    assert "name: ppo\n" in (tmp_path / "config.yaml").read_text(encoding="utf-8")
+    second = real_jobs.run(0, *words, "--ranks=3", "--train.total_steps=0.4k")
+    assert second.code == 0, second.output
+    assert second.output.count("3 ranks × 5 simulators = 15, the nearest to the 16 that it was tuned with") == 1
+    assert "changed since then: env.n_sim: 16 → 5" in second.output
+    assert real_jobs.summary(tmp_path)["updates"] == 13  # eight from each whole segment
 
 
 def test_weights_depend_on_the_seed_and_not_on_the_number_of_ranks(tmp_path: Path) -> None:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import pytest
 
 from dba3c.config.messages import ConfigError
-from dba3c.envs.atari_names import resolve_game
+from dba3c.envs.atari_names import games, resolve_game
 
 
 @pytest.mark.parametrize("name", ["SpaceInvaders", "space-invaders", "space_invaders", "SPACE INVADERS"])
 def test_games_may_be_written_in_many_ways(name: str) -> None:
     assert resolve_game(name, "env.game") == "space_invaders"
     assert resolve_game("Breakout", "env.game") == "breakout"
+
+
+@pytest.mark.parametrize("name", ["ALE/Pong-v5", "Pong-v0", "PongNoFrameskip-v4", "PongDeterministic-v4"])
+def test_names_of_gymnasium_are_accepted(name: str) -> None:
+    assert resolve_game(name, "env.game") == "pong"
+    assert resolve_game("ALE/SpaceInvaders-v5", "env.game") == "space_invaders"
+
+
+def test_games_are_those_that_one_can_play() -> None:
+    assert {"breakout", "pong", "skiing"} < set(games())
+    assert all(resolve_game(game, "env.game") == game for game in games())
 
 
 @pytest.mark.parametrize("field", ["env.game", "targets"])

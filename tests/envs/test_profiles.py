@@ -80,8 +80,17 @@ def test_same_seeds_same_play_and_other_seeds_other_play(profile: str) -> None:
 def test_max_frames_ends_a_game(profile: str, steps: int) -> None:
     """400 frames are 100 steps of 4, or 133 of 3 on average."""
     env = envs.make(env_settings(profile, "pong"), 1, threads=1, max_frames=400)
-    ended = [t for t, (_, step) in enumerate(random_play(env, [1], 300)) if step.ended[0] and step.terminal[0]]
+    played = list(enumerate(random_play(env, [1], 300)))
+    ended = [t for t, (_, step) in played if step.ended[0] and step.terminal[0]]
     assert ended == list(range(steps, 301, steps))
+    assert [t for t, (_, step) in played[1:] if step.cut[0]] == ended
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_game_that_comes_to_its_end_is_not_cut(profile: str) -> None:
+    env = envs.make(env_settings(profile, "breakout"), 1, threads=1)
+    last = next(step for _, step in list(random_play(env, [5], 700))[1:] if step.ended[0])
+    assert not last.cut[0]
 
 
 @pytest.mark.parametrize(("profile", "channels"), [("deepmind", 4), ("paper", 12)])

@@ -14,8 +14,9 @@ from dba3c.actors.asynchronous import Async
 from dba3c.actors.lockstep import Lockstep
 from dba3c.envs import rebuilding
 from dba3c.envs.rebuilding import RebuildingEnv, SimulatorError
+from dba3c.timings import Timings
 from dba3c.training.evaluation import evaluate
-from dba3c.types import Array, Step, Timings
+from dba3c.types import Array, Step
 from tests.fakes.loopback import Loopback
 from tests.fakes.scripted_env import ScriptedPolicy, TapeEnv, moments, seeds_shown
 from tests.fakes.settings import settings

@@ -9,7 +9,7 @@ from typing import Any
 
 from dba3c.config import loading
 from dba3c.run_files import logs
-from dba3c.types import PARTS
+from dba3c.timings import PARTS
 
 COLUMNS = (
     "seconds", "updates", "steps", "steps_per_second", "online_score", "evaluation_score", "evaluation_games", "lag",
@@ -34,7 +34,8 @@ def write_run(
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(loading.load(preset, overrides).dump(), encoding="utf-8")
     with (path / "metrics.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        more = dict.fromkeys(name for cells in rows for name in cells if name not in COLUMNS)
+        writer = csv.DictWriter(file, [*COLUMNS, *more])
         writer.writeheader()
         writer.writerows(rows)
     if summary is not None:

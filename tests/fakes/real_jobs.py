@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dba3c.benchmarks.launching import mpirun
+from dba3c.job.launch import mpirun
+from dba3c.job.single_host import single_host
 
 ROOT = Path(__file__).parents[2]
 TINY = (  # a job of a few seconds: small games, no evaluation
@@ -44,7 +45,7 @@ def start_words(words: list[str], **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         words,
         cwd=ROOT,
-        env=os.environ | environment,
+        env=single_host(os.environ) | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dba3c.types import PARTS, Update
+from dba3c.timings import PARTS
+from dba3c.types import Update
 
 
 def update(number: int = 1, samples: int = 40, seconds: tuple[float, ...] = (1.0, 2.0), **sums: float) -> Update:

@@ -13,4 +13,4 @@ def world(rank: int = 0, size: int = 1) -> World:
     from mpi4py import MPI
 
     places = [Place(chr(ord("a") + number), [0], 1.0) for number in range(size)]
-    return World(MPI.COMM_SELF, rank, size, places[rank].host, 1, places, time.monotonic())
+    return World(MPI.COMM_SELF, rank, size, places[rank].host, 1, places, time.monotonic(), tuple(range(size)))

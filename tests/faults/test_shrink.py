@@ -47,6 +47,19 @@ def test_the_survivors_continue_with_equal_weights(
     happened(f"{' and '.join(names)}: {left} continue with equal weights, code 0", took, "the update in flight")
 
 
+@pytest.mark.fault(1, "SIGKILL of two ranks, one after the other, with comm.on_failure=shrink")
+def test_the_second_failure_is_named_by_the_number_that_the_rank_had_at_the_start(
+    tmp_path: Path, happened: Happened
+) -> None:
+    job = four_ranks.Job(tmp_path, *SHRINK, fault="1:25:kill,3:40:kill", launcher=FAULT_TOLERANT)
+    ended = job.end(time.monotonic(), seconds=240)
+    assert ended.code == 0, ended.output
+    assert re.search(f"rank 1 on {HOST} failed in update 2[3-6]: training continues on 3 of 4", ended.output)
+    assert re.search(f"rank 3 on {HOST} failed in update (39|4[01]): training continues on 2 of 3", ended.output)
+    assert real_jobs.summary(tmp_path)["lost_ranks"] == [f"rank {rank} on {HOST}" for rank in (1, 3)]
+    happened("both named by the numbers they had at the start, 2 continue, code 0", None, "two updates")
+
+
 def test_shrinking_is_refused_under_a_launcher_that_cannot(tmp_path: Path) -> None:
     result = real_jobs.train(2, tmp_path / "run", "--comm.on_failure=shrink")
     assert result.code == 2, result.output

@@ -25,7 +25,7 @@ from tests.faults.four_ranks import HOST
         ("--game=brekout", "breakout"),
         ("--preset=fst", "fast"),
         ("--train.total_steps=5", "raise it"),
-        ("breakout", "not understood"),
+        ("breakout", "not understood"),  # a game is the first word or none
     ],
 )
 def test_bad_input_is_told_once_and_leaves_nothing(tmp_path: Path, happened: Happened, option: str, words: str) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dba3c.job.exit import EXIT_STOPPED
+from dba3c.job.exit import EXIT_ERROR, EXIT_STOPPED
 from dba3c.run_files import checkpoint
+from dba3c.run_files.directory import exit_code, stopped
 from tests.conftest import Happened
 from tests.fakes import real_jobs, waiting
 from tests.faults import four_ranks
@@ -40,6 +41,35 @@ def test_a_signal_saves_and_stops_all(
     happened(f"{number.name} to {whom}: agreed on one update, saved, code 75; resumes", ended.seconds)
 
 
+@pytest.mark.fault(40, "SIGTERM or SIGHUP to mpirun, with its output in a file")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_mpirun_is_told_by_the_run_directory(
+    tmp_path: Path, happened: Happened, number: signal.Signals
+) -> None:
+    """mpirun stops passing output on, kills its ranks soon after and ends with code 1."""
+    process = real_jobs.start(2, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={tmp_path}")
+    waiting.until(lambda: four_ranks.newest_update(tmp_path) >= 10)
+    assert exit_code(tmp_path) is None
+    since = time.monotonic()
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    took = time.monotonic() - since
+    assert process.returncode != 0
+    assert stopped(tmp_path), output
+    log = (tmp_path / "log.txt").read_text(encoding="utf-8")
+    assert "asked to stop by" in log
+    assert "rerun the same command to resume" in log
+    assert loadable(tmp_path) >= 10
+    happened(f"{number.name}: saved, exit_code says 75, log.txt why; mpirun's own code is {process.returncode}", took)
+
+
+def test_a_rank_that_fails_is_not_taken_for_a_signal(tmp_path: Path) -> None:
+    """mpirun ends the other ranks with SIGTERM."""
+    result = real_jobs.train(2, tmp_path, DBA3C_FAULT="1:5:exception")
+    assert result.code == EXIT_ERROR, result.output
+    assert exit_code(tmp_path) == EXIT_ERROR
+
+
 @pytest.mark.fault(26, "Ctrl-C under mpirun")
 def test_ctrl_c_under_mpirun_loses_nothing(tmp_path: Path, happened: Happened) -> None:
     """mpirun kills its ranks a quarter of a second after it passed the signal on; the paper's updates take longer."""
@@ -52,6 +82,7 @@ def test_ctrl_c_under_mpirun_loses_nothing(tmp_path: Path, happened: Happened) -
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert "Traceback" not in output
+    assert stopped(tmp_path)
     saved = checkpoint.newest_first(tmp_path / "checkpoints")
     assert saved
     assert checkpoint.load(saved[0]).progress["updates"] >= 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dba3c.job.cores import UNLIMITED, Place, core_shares, cpu_quota, physical_cores, threads_for
+from dba3c.job.cores import UNLIMITED, Place, core_shares, cpu_quota, offered_cores, physical_cores, threads_for
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,12 @@ def test_hardware_threads_of_a_core_count_once(tmp_path: Path) -> None:
     assert physical_cores(set(range(8)), tmp_path) == [0, 1, 2, 3]
     assert physical_cores({5, 6, 1}, tmp_path) == [1, 6]
     assert physical_cores({8, 9}, tmp_path) == [8, 9]  # nothing is known about them
+
+
+def test_a_job_is_offered_what_slurm_and_the_container_grant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(1000, 1012)))  # nothing is known about them
+    monkeypatch.delenv("SLURM_CPUS_ON_NODE", raising=False)
+    assert offered_cores(UNLIMITED) == 12
+    assert offered_cores(2.5) == 2
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "8")
+    assert offered_cores(UNLIMITED) == 8

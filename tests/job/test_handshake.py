@@ -64,4 +64,20 @@ def test_ranks_on_one_core_are_reported_once_per_host() -> None:
     warnings = handshake.crowded(crowded)
     assert len(warnings) == 1
     assert warnings[0].startswith("a: rank 0 shares its core with other ranks (0.33 of a core")
+    assert handshake.crowded(crowded, [3, 5, 6, 7])[0].startswith("a: rank 3 shares")  # others have failed
     assert not handshake.crowded([Place("a", [0, 1], UNLIMITED)] * 2)  # not bound, but a core for each
+
+
+def test_ranks_bound_to_one_of_many_cores_are_reported_once() -> None:
+    bound = [Place(host, [0], UNLIMITED, 12) for host in ("a", "b")]
+    (warning,) = handshake.idle(bound)
+    assert "on a (1 of 12 cores in use), b (1 of 12 cores in use)" in warning
+    assert "SRUN_CPUS_PER_TASK" in warning
+    assert warning in handshake.layout(bound, 16)
+
+
+def test_ranks_that_use_what_there_is_are_not_reported() -> None:
+    assert not handshake.idle([Place("a", [core], UNLIMITED, 12) for core in range(12)])
+    assert not handshake.idle([Place("a", [0], UNLIMITED, 1)])  # all that Slurm or the container gives
+    assert not handshake.idle([Place("a", [0, 1, 2], UNLIMITED, 12)])  # somebody chose three
+    assert not handshake.idle([Place("a", [0], UNLIMITED)])  # nothing is known about the host

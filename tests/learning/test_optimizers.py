@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 from dba3c.config.schema import Optimizer as Config
-from dba3c.learning.clipping import clip_norm, unchanged
 from dba3c.learning.optimizers import FlatOptimizer, adam_rate, learning_rate
 from dba3c.types import Array, Clock
 
@@ -40,7 +38,7 @@ def gradients(steps: int = 20, size: int = 7, seed: int = 0) -> Array:
 def run(settings: Config, grads: Array, start: Array, clip: float | None = None) -> Array:
     """The weights after each step, [steps, size]."""
     weights = tf.Variable(start.astype(np.float32))
-    optimizer = FlatOptimizer(settings, weights, unchanged if clip is None else partial(clip_norm, most=clip))
+    optimizer = FlatOptimizer(settings, weights, clip)
     path = []
     for gradient in grads:
         optimizer.apply(gradient, START)
@@ -181,7 +179,7 @@ def test_schedule_scales_the_step(name: str) -> None:
     steps = []
     for progress in (0.0, 0.75, 1.0):
         weights = tf.Variable(tf.zeros(2))
-        FlatOptimizer(settings, weights, unchanged).apply(gradient, Clock(0, round(100 * progress), 100))
+        FlatOptimizer(settings, weights, None).apply(gradient, Clock(0, round(100 * progress), 100))
         steps.append(weights.numpy())
     np.testing.assert_allclose(steps[1], steps[0] / 4, rtol=1e-6)
     np.testing.assert_array_equal(steps[2], [0.0, 0.0])
@@ -192,7 +190,7 @@ def test_restored_state_goes_on_bit_for_bit(name: str) -> None:
     settings, grads, start = config(name=name, momentum=0.5), gradients(steps=12), np.ones(7)
     unbroken = run(settings, grads, start)
     weights = tf.Variable(start.astype(np.float32))
-    first = FlatOptimizer(settings, weights, unchanged)
+    first = FlatOptimizer(settings, weights, None)
     for gradient in grads[:5]:
         first.apply(gradient, START)
     state, saved = first.state(), weights.numpy()
@@ -201,7 +199,7 @@ def test_restored_state_goes_on_bit_for_bit(name: str) -> None:
     for key, value in state.items():
         np.testing.assert_array_equal(value, copies[key])
     resumed = tf.Variable(saved)
-    second = FlatOptimizer(settings, resumed, unchanged)
+    second = FlatOptimizer(settings, resumed, None)
     second.restore(state)
     for gradient, expected in zip(grads[5:], unbroken[5:], strict=True):
         second.apply(gradient, START)
@@ -213,7 +211,7 @@ def test_restored_state_goes_on_bit_for_bit(name: str) -> None:
     [("adam", {"m", "v", "steps"}), ("rmsprop", {"mean_square", "momentum", "steps"}), ("sgd", {"steps"})],
 )
 def test_state_holds_every_slot_and_the_number_of_steps(name: str, slots: set[str]) -> None:
-    optimizer = FlatOptimizer(config(name=name), tf.Variable(tf.zeros(3)), unchanged)
+    optimizer = FlatOptimizer(config(name=name), tf.Variable(tf.zeros(3)), None)
     optimizer.apply(np.ones(3, np.float32), START)
     state = optimizer.state()
     assert set(state) == slots

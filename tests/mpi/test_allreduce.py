@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dba3c.comm.allreduce import AllReduce, Surroundings
-from dba3c.types import Array, Clock, Gradient, Timings, Transport
+from dba3c.timings import Timings
+from dba3c.types import Array, Clock, Gradient, Transport
 from tests.fakes.settings import settings
 
 PARAMETERS = 1000

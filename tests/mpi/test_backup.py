@@ -12,7 +12,8 @@ import pytest
 from dba3c.comm.allreduce import Surroundings
 from dba3c.config import names
 from dba3c.run_files.progress import Progress
-from dba3c.types import Array, Clock, Gradient, Strategy, Timings, Transport, Update
+from dba3c.timings import Timings
+from dba3c.types import Array, Clock, Gradient, Strategy, Transport, Update
 from tests.fakes.settings import settings
 
 PARAMETERS = 200

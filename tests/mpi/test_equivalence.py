@@ -9,15 +9,16 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from dba3c.comm.weight_check import WeightsDifferError, check_weights
 from dba3c.config import loading
 from dba3c.config.schema import Config
 from dba3c.learning.agent import Agent
 from dba3c.run_files.progress import Progress
+from dba3c.timings import Timings
 from dba3c.training import build
 from dba3c.training.evaluation import evaluate
 from dba3c.training.loop import updates
-from dba3c.types import Array, Clock, Timings, Transport
+from dba3c.training.state import WeightsDifferError, check_weights
+from dba3c.types import Array, Clock, Transport
 from tests.fakes.loopback import Loopback
 
 T = TypeVar("T")

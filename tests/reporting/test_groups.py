@@ -48,3 +48,18 @@ def test_a_band_is_mean_least_and_greatest_where_all_runs_have_been() -> None:
     assert (band.low.tolist(), band.high.tolist()) == ([5.0, 10.0, 15.0], [25.0, 30.0, 35.0])
     assert band.mean.tolist() == [15.0, 20.0, 25.0]
     assert groups.band([one, (np.zeros(0), np.zeros(0))]) is None
+
+
+def test_pace_does_not_follow_the_segments(tmp_path: Path) -> None:
+    """Rows of 10 s between which PPO has played two segments, none, two, none, …"""
+    rows = [row(n) | {"steps": 20_000 * (n // 2)} for n in range(1, 31)]
+    (run,) = read(write_run(tmp_path / "run", rows))
+    minutes, paces = groups.pace_curve(run)
+    assert minutes[-1] >= 4
+    assert paces.min() > 800
+    assert paces.max() < 1200
+
+
+def test_a_row_says_where_a_run_was_resumed(tmp_path: Path) -> None:
+    (run,) = read(write_run(tmp_path / "run", [row(1), row(2, resumed=1), row(3)]))
+    assert groups.resumes(run, "steps") == [20_000]

@@ -28,7 +28,7 @@ def test_an_evaluation_that_only_the_summary_knows_has_its_episodes(tmp_path: Pa
     new = write_run(tmp_path / "new", rows, ended(rows, evaluation_score=7.5, evaluation_games=50))
     old = write_run(tmp_path / "old", rows, ended(rows, evaluation_score=7.5))
     unknown = write_run(tmp_path / "unknown", rows, ended(rows, evaluation_score=7.5, evaluation_games=None))
-    assert [run.evaluated for run in read(new, old, unknown)] == [(7.5, 50), (7.5, 0), (7.5, 0)]
+    assert [run.evaluated for run in read(new, old, unknown)] == [(7.5, 50, 0), (7.5, 0, 0), (7.5, 0, 0)]
 
 
 def test_of_updates_that_were_made_twice_the_later_rows_count(tmp_path: Path) -> None:

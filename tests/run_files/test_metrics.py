@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import csv
-import os
+import io
 from pathlib import Path
 
-import pytest
+import tensorflow as tf
 
-from dba3c.run_files.metrics import COLUMNS, RunMetrics, open_csv
+from dba3c.run_files.metrics import RunMetrics
 from dba3c.run_files.progress import Progress
 from tests.fakes.settings import settings
 from tests.fakes.updates import update
-
-
-def test_csv_forgets_what_came_after_the_checkpoint(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.csv"
-    writer = open_csv(path, 0)
-    for number in (10, 20, 30):
-        writer.writerow([number if name == "updates" else "" for name in COLUMNS])
-    open_csv(path, 20).writerow([25 if name == "updates" else "" for name in COLUMNS])
-    assert [row["updates"] for row in csv.DictReader(path.open())] == ["10", "20", "25"]
 
 
 def test_a_run_writes_rows_events_and_summary(tmp_path: Path) -> None:
@@ -39,44 +30,60 @@ def test_a_run_writes_rows_events_and_summary(tmp_path: Path) -> None:
     assert next(tmp_path.glob("events.out.tfevents.*")).stat().st_size > 100
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "damaged\n1,2,3\n", "\0\0\0\n10,20\n", "", "a,b\n" + "x" * 200_000 + ",1\n", "updates,updates\n1,2\n",
-        "\"updates", "seconds,steps\n1,2\n",
-    ],
-)  # fmt: skip
-def test_a_damaged_table_is_set_aside_and_a_new_one_begun(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "metrics.csv"
-    path.write_text(text, encoding="utf-8")
-    told: list[str] = []
-    open_csv(path, 20, told.append).writerow([25 if name == "updates" else "" for name in COLUMNS])
-    assert [row["updates"] for row in csv.DictReader(path.open())][-1:] == ["25"]
-    assert path.read_text(encoding="utf-8").startswith("seconds,updates,steps,")
-    if told:
-        assert "metrics.csv.damaged" in told[0]
-        assert (tmp_path / "metrics.csv.damaged").read_text(encoding="utf-8") == text
+def test_rows_keep_the_numbers_of_ranks_when_others_have_failed(tmp_path: Path) -> None:
+    every = settings("train.log_every_seconds=1e-9")
+    metrics = RunMetrics(tmp_path, every, Progress(), ["a", "b"], 4, terminal=None, numbers=(2, 5))
+    metrics.update(update(3), Progress())
+    assert next(csv.DictReader((tmp_path / "metrics.csv").open()))["slowest_rank"] == "5"
 
 
-def test_bytes_that_are_no_text_are_set_aside_too(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.csv"
-    path.write_bytes(b"\xff\xfe\x00" * 100)
-    told: list[str] = []
-    open_csv(path, 20, told.append)
-    assert len(told) == 1
+def test_files_that_were_removed_begin_anew(tmp_path: Path) -> None:
+    progress = Progress(updates=3, steps=120)
+    metrics = RunMetrics(tmp_path, settings("train.log_every_seconds=1e-9"), progress, ["a", "b"], 4, terminal=None)
+    metrics.update(update(3), progress)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    metrics.open_files(progress)
+    progress.updates = 4
+    metrics.update(update(4), progress)
+    metrics.close(None)
+    assert [row["updates"] for row in csv.DictReader((tmp_path / "metrics.csv").open())] == ["4"]
+    assert list(tmp_path.glob("events.out.tfevents.*"))
 
 
-@pytest.mark.parametrize("cell", ["", "x", "1e", "9" * 5000, "nan", "-inf"])
-def test_a_row_without_its_number_is_left_out(tmp_path: Path, cell: str) -> None:
-    path = tmp_path / "metrics.csv"
-    path.write_text(f"seconds,updates\n1,10\n2,{cell}\n3\n3,20\n4,30,7\n", encoding="utf-8")
-    told: list[str] = []
-    open_csv(path, 20, told.append)
-    assert [row["updates"] for row in csv.DictReader(path.open())] == ["10", "20"]
-    assert not told
+def events(folder: Path) -> set[str]:
+    """The tags of the events in a folder."""
+    return {
+        value.tag
+        for file in folder.glob("events.out.tfevents.*")
+        for event in tf.compat.v1.train.summary_iterator(str(file))
+        for value in event.summary.value
+    }
 
 
-def test_a_fifo_in_its_place_does_not_hang_the_start(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "metrics.csv")
-    with pytest.raises(OSError, match="No such device"):
-        open_csv(tmp_path / "metrics.csv", 20)
+def test_own_figures_of_a_loss_are_logged_everywhere(tmp_path: Path) -> None:
+    progress = Progress(updates=3, steps=120, seconds=1.5)
+    log = io.StringIO()
+    metrics = RunMetrics(tmp_path, settings("train.log_every_seconds=1e-9"), progress, ["a", "b"], 4, terminal=log)
+    metrics._shown -= 10
+    metrics.update(update(3, samples=40, surprise=10.0, entropy=40.0), progress)
+    metrics.close(None)
+    (row,) = csv.DictReader((tmp_path / "metrics.csv").open())
+    assert (row["surprise"], row["entropy"]) == ("0.25", "1")
+    assert row["policy_loss"] == ""  # this loss has none
+    tags = events(tmp_path)
+    assert {"loss/surprise", "loss/entropy", "time/env_share", "comm/dropped", "run/frames"} <= tags
+    assert any("hparams" in tag for tag in tags)
+    assert "surprise 0.25" in log.getvalue()
+
+
+def test_a_resumed_run_says_so_once(tmp_path: Path) -> None:
+    for before in (0, 5):
+        progress = Progress(updates=before, steps=before * 20)
+        metrics = RunMetrics(tmp_path, settings("train.log_every_seconds=1e-9"), progress, ["a", "b"], 4, terminal=None)
+        for number in (before + 1, before + 2):
+            progress.updates = number
+            metrics.update(update(number), progress)
+        metrics.close(None)
+    rows = csv.DictReader((tmp_path / "metrics.csv").open())
+    assert [(row["updates"], row["resumed"]) for row in rows] == [("1", ""), ("2", ""), ("6", "1"), ("7", "")]

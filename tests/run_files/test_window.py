@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dba3c.run_files.window import OnlineScore, Window
+from dba3c.run_files.window import OnlineScore, Pace, SegmentPace, TimeLeft, Window
+from dba3c.types import Update
 from tests.fakes.updates import update
 
 
@@ -19,7 +20,6 @@ def test_window_gives_means_per_data_point_and_names_the_slowest_rank() -> None:
     assert figures["max_lag"] == 2
     assert figures["slowest_rank"] == 0  # 6 s against 2.5 s
     assert figures["points_per_second"] == pytest.approx(10.0, rel=0.01)
-    assert figures["steps_per_second"] == pytest.approx(5.0, rel=0.01)  # each was learned from twice
 
 
 def test_shares_are_parts_of_all_ranks_time() -> None:
@@ -40,3 +40,75 @@ def test_online_score_is_the_mean_of_the_newest_hundred_games() -> None:
         online.add(update(episodes=10.0, score=10.0 * 3, episode_steps=10.0 * 200))
         online.add(update())  # no game ended
     assert online.figures() == {"online_score": 3.0, "online_game_steps": 200.0}
+
+
+def ppo_updates(segments: int) -> list[tuple[float, Update]]:
+    """Segments of 100 steps: one second of play, then three passes of a second each; without the last two passes."""
+    first = [(4.0 * number + 2, update(samples=200, env_seconds=1.0)) for number in range(segments)]
+    rest = [(seconds + more, update(samples=200)._replace(steps=0)) for seconds, _ in first for more in (1, 2)]
+    return sorted(first + rest, key=lambda item: item[0])[:-2]
+
+
+def test_pace_is_that_of_whole_segments() -> None:
+    """After any update, and also if the run ends after the first pass over the last segment: 100 steps in 4 s."""
+    pace = SegmentPace()
+    for seconds, one in ppo_updates(5):
+        pace.add(one, seconds)
+        assert pace.value in (None, 25.0)
+    assert pace.value == 25.0
+
+
+def test_a_row_without_a_new_segment_keeps_the_pace_of_the_one_before() -> None:
+    pace = SegmentPace()
+    for seconds, one in ppo_updates(5):
+        pace.add(one, seconds)
+        before = pace.value
+        pace.renew()  # as if each update had a row of its own
+        assert pace.value == before
+    assert before == 25.0
+
+
+def test_an_evaluation_does_not_count() -> None:
+    pace = SegmentPace()
+    for seconds, one in ppo_updates(3):
+        pace.add(one, seconds)
+    pace.interrupt()
+    for seconds, one in ppo_updates(3):
+        pace.add(one, seconds + 1000.0)
+    assert pace.value == 25.0
+
+
+def test_nothing_is_said_about_the_time_left_before_it_is_known() -> None:
+    left = TimeLeft(10_000)
+    assert left.seconds(100, 50.0) is None
+    assert left.seconds(200, 60.0) is None
+    assert left.seconds(600, 100.0) == pytest.approx(9400 / 10)  # 500 steps in 50 s
+
+
+def test_shares_of_a_whole_run_are_never_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first update's application, which compiles for 5 s, is told by the second one."""
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    pace = Pace()
+    for number, apply_seconds in enumerate((0.0, 5.0, 0.1, 0.1), 1):
+        now += 1.0
+        pace.count(update(number, env_seconds=0.5, apply_seconds=apply_seconds), 0.0)
+        pace.resume()
+    figures = pace.figures(1)
+    assert figures["shares"]["apply"] == pytest.approx(0.1)
+    assert figures["shares"]["other"] == pytest.approx(0.4)
+    assert figures["steps_per_second"] == pytest.approx(20.0)
+
+
+def test_shares_of_a_few_updates_add_up_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second update waited for 5 s, which the third one tells."""
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    pace = Pace()
+    for number, wait_seconds in enumerate((0.0, 0.0, 5.0), 1):
+        now += 1.0
+        pace.count(update(number, env_seconds=0.5, wait_seconds=wait_seconds), 0.0)
+        pace.resume()
+    shares = pace.figures(1)["shares"]
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["other"] == pytest.approx(0.0)

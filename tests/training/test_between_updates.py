@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from dba3c.run_files import checkpoint
+from dba3c.run_files.directory import RunDirectory, prepare_directory
 from dba3c.run_files.progress import Progress
+from dba3c.run_files.trained_agents import load_best
 from dba3c.training import between_updates, build
 from dba3c.training.between_updates import CheckWeights, Evaluate, Log, Save, every
 from dba3c.training.evaluation import Evaluation
@@ -48,7 +51,9 @@ class Scene:
         self.actor = Restarts()
         self.check = CheckWeights(config, agent, self.ranks)
         self.evaluate = Evaluate(config, agent, self.ranks, self.state, self.log)
-        self.save = Save(config, self.ranks, self.state, self.actor, self.log)
+        self.directory = RunDirectory(run_dir, prepare_directory(run_dir), self.log)
+        self.state.before_saving.append(self.directory.refuse_others)
+        self.save = Save(config, self.ranks, self.state, self.actor, self.log, self.directory)
 
     @staticmethod
     def update(number: int) -> Update:
@@ -103,6 +108,10 @@ def test_evaluation_scores_and_when_the_target_counts_as_reached(
         "evaluation after update 8: 12.0, mean of 2 greedy episodes",
         "evaluation after update 8: 11.0, mean of 4 greedy episodes",
     ]
+    assert scene.state.progress.evaluation_scores == [11.0, 13.0, 10.0, 10.0]
+    best = load_best(tmp_path / "checkpoints", pytest.fail)
+    assert best is not None
+    assert best.progress["evaluation_scores"] == [11.0, 13.0]
     scene.state.progress.updates = 9
     assert not scene.evaluate.target_reached  # other weights
 
@@ -135,3 +144,24 @@ def test_only_the_first_rank_writes(tmp_path: Path) -> None:
     scene.ranks.world = world(rank=1, size=2)
     assert scene.save.save()
     assert not (tmp_path / "checkpoints").exists()
+
+
+def test_a_directory_that_another_job_has_taken_is_left_alone(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run")
+    with prepare_directory(tmp_path / "run"):
+        assert not scene.save.save()
+        assert scene.directory.taken
+        assert scene.state.save_now(equal_weights=True).startswith("could not save: ")
+    assert not scene.save.save()  # nor when the other job has ended
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["lock"]
+    assert len(scene.said) == 1
+    assert "another job has begun to train there: this one ends" in scene.said[0]
+
+
+def test_best_weights_that_cannot_be_saved_end_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(tmp_path, "evaluate.games=2")
+    (tmp_path / "checkpoints").write_text("in the way", encoding="utf-8")
+    monkeypatch.setattr(between_updates, "evaluate", lambda *_: Evaluation([1.0, 2.0], full=True))
+    scene.evaluate.after(Scene.update(8))
+    assert scene.said[1].startswith("could not save the best weights: ")

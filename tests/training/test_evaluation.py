@@ -149,6 +149,7 @@ def test_a_stuck_game_ends_with_its_score_and_a_slow_one_goes_on(
     result = evaluate(games(1), ScriptedPolicy(), lambda _: env, Loopback())
     assert env.steps == steps
     assert result.scores == [2.0 * steps]
+    assert result.cut == (steps == 6)
 
 
 def probed(target: str, score: Callable[[int], float], probe: int = 3, count: int = 8) -> Evaluation:
@@ -191,6 +192,23 @@ def test_target_reached(score: float, full: bool, target: float | None, reached:
     progress.evaluated(score, 50, full, target)
     assert progress.target_reached == reached
     assert (progress.evaluation_score, progress.best_score) == (score, max(score, 50.0))
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_games_that_a_length_limit_ended_are_counted(size: int) -> None:
+    class CutEnv(SeededEnv):
+        """Every second seed's game is cut."""
+
+        def step(self, actions: Array) -> Step:
+            step = super().step(actions)
+            return step._replace(cut=step.ended & (np.array(self._seeds) % 2 == 0))
+
+    def run(transport: ThreadRank) -> Evaluation:
+        return evaluate(games(13), ScriptedPolicy(), lambda n_sim: CutEnv(n_sim, []), transport)
+
+    expected = sum(seed % 2 == 0 for seed in seeds_of(13))
+    assert 0 < expected < 13
+    assert [result.cut for result in on_ranks(size, run)] == [expected] * size
 
 
 @pytest.mark.parametrize(("profile", "steps"), [("deepmind", 50), ("paper", 66)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +11,11 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from dba3c.config.messages import ConfigError
-from dba3c.training.injected import KINDS, Straggler, planned
+from dba3c.timings import Timings
+from dba3c.training.injected import KINDS, StaleLearner, Straggler, planned
 from dba3c.training.injected import timings as make_timings
-from dba3c.types import Timings
+from dba3c.types import Batch, Gradient
+from tests.fakes.batches import batch_of
 from tests.fakes.settings import settings
 
 FAULTS = st.builds("{}:{}:{}".format, st.integers(), st.integers(), st.sampled_from([*KINDS, "kil"]))
@@ -30,6 +34,23 @@ def test_stragglers_on_purpose() -> None:
     with slow.measure("wait"):  # only computing is slowed down
         pass
     assert slow.seconds["wait"] < 0.001
+
+
+class Counting:
+    """A learner whose gradients are numbered."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def gradients(self, _batch: Batch) -> Iterator[Gradient]:
+        self._number += 1
+        yield Gradient(np.array([self._number], np.float32), 1, 1, 0, {}, {})
+
+
+def test_gradients_wait_for_as_many_others_as_asked_for() -> None:
+    learner = StaleLearner(Counting(), 2)
+    given = [[float(g.mean[0]) for g in learner.gradients(batch_of(1, 1))] for _ in range(5)]
+    assert given == [[], [], [1.0], [2.0], [3.0]]
 
 
 def test_random_delays_hit_their_share_of_steps() -> None:

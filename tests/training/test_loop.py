@@ -11,9 +11,10 @@ from dba3c.config.schema import Config
 from dba3c.learning.a3c import A3C
 from dba3c.learning.agent import Agent
 from dba3c.run_files.progress import Progress
+from dba3c.timings import Timings
 from dba3c.training import build, loop
 from dba3c.training.evaluation import evaluate
-from dba3c.types import Actor, Array, Clock, Spaces, Timings, Update
+from dba3c.types import Actor, Array, Clock, Spaces, Update
 from tests.fakes.catch import Catch
 from tests.fakes.loopback import Loopback
 from tests.fakes.settings import settings

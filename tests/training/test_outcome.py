@@ -45,6 +45,11 @@ def test_a_target_that_was_reached_is_named() -> None:
     assert line.startswith("target score 20.0 reached after 1,200 updates")
 
 
+def test_a_time_limit_that_was_reached_is_named() -> None:
+    assert last_line(EXIT_OK, "train.max_minutes=2", seconds=120.0).startswith("time limit of 2 minutes reached after")
+    assert last_line(EXIT_OK, "train.max_minutes=2", seconds=119.0).startswith("done after")
+
+
 @pytest.mark.parametrize(
     ("content", "written"),
     [('{"updates": 1200}', True), ('{"updates": 1100}', False), ("[]", False), ("half a fi", False), (None, False)],

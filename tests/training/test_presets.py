@@ -14,8 +14,8 @@ import pytest
 
 from dba3c.config import loading
 from dba3c.run_files.progress import Progress
+from dba3c.timings import Timings
 from dba3c.training import build, loop
-from dba3c.types import Timings
 from tests.fakes.loopback import Loopback
 
 UPDATES = 3

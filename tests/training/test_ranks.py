@@ -143,3 +143,30 @@ def test_a_disk_that_hangs_does_not_keep_the_job_from_ending(
     assert first == "dba3c: rank 0 on a: rank 0 on a has been saving for 600 s; the job ends"
     assert "nothing could be saved within 0.1 s, the last regular save counts" in second
     assert aborted == [EXIT_LOST]
+
+
+def test_ranks_keep_their_numbers_when_others_fail(tmp_path: Path) -> None:
+    """Of four ranks, 1 fails first; of the remaining 0, 2, 3, the one in the middle, which MPI calls 1 by then."""
+
+    def shrunk(transport: ThreadRank) -> Ranks:
+        found = ranks_of(Memory(tmp_path), transport, size=4)
+        found.shrink()
+        return found
+
+    survivors = on_survivors(4, [0, 2, 3], shrunk)
+    for found in survivors:
+        found.stop()
+    before = survivors[0]
+    assert before.names([0, 1, 2]) == "rank 0 on a, rank 2 on c, rank 3 on d"
+
+    def shrunk_again(transport: ThreadRank) -> Ranks:
+        found = ranks_of(Memory(tmp_path), transport, size=3)
+        found.world = before.world._replace(rank=transport.rank)
+        found.shrink()
+        return found
+
+    for found in on_survivors(3, [0, 2], shrunk_again):
+        assert found.failed == ["rank 2 on c"]
+        assert found.world.names == ["rank 0 on a", "rank 3 on d"]
+        assert found.world.numbers == (0, 3)
+        found.stop()

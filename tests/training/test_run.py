@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dba3c.config.schema import Config
 from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPED
 from dba3c.job.signals import STOP_SIGNALS
-from dba3c.run_files import checkpoint
+from dba3c.run_files import checkpoint, directory
+from dba3c.run_files.directory import exit_code, prepare_directory, stopped
 from dba3c.training.injected import Faults, planned
 from dba3c.training.run import Run
 from dba3c.types import Json
@@ -76,6 +78,26 @@ def test_the_target_ends_it(tmp_path: Path) -> None:
     assert run(tmp_path, config(1000, *evaluation)) == EXIT_OK
     found = summary(tmp_path)
     assert (found["updates"], found["target_reached"], found["evaluation_games"]) == (5, True, 2)
+    assert len(found["evaluation_scores"]) == 2
+    assert np.mean(found["evaluation_scores"]) == found["evaluation_score"]
+    assert (tmp_path / "checkpoints" / "best.npz").is_file()
+    assert exit_code(tmp_path) == EXIT_OK
+
+
+def test_a_time_limit_ends_it_with_an_evaluation_and_for_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limit = ("train.max_minutes=0.02", "evaluate.games=1", "evaluate.max_frames=40", "evaluate.every_updates=0")
+    assert run(tmp_path, config(10**6, *limit)) == EXIT_OK
+    found = summary(tmp_path)
+    assert found["seconds"] >= 1.2
+    assert (found["evaluation_games"], found["evaluation_cut"]) == (1, 1)  # Pong takes more than 40 frames
+    assert saved(tmp_path)[0] == found["updates"]
+    output = capsys.readouterr().err
+    assert "time limit of 0.02 minutes reached after" in output
+    assert "mean of 1 greedy episodes, 1 of them cut off before their end" in output
+    assert run(tmp_path, config(10**6, *limit)) == EXIT_OK
+    assert "nothing to do: time limit" in capsys.readouterr().err
 
 
 def test_gradients_that_stay_bad_end_it_with_the_last_good_weights(tmp_path: Path) -> None:
@@ -94,9 +116,10 @@ def test_a_final_save_that_fails_is_its_exit_code(tmp_path: Path, capsys: pytest
     assert run(tmp_path, config(15), faults="0:12+:disk-full") == EXIT_NOT_SAVED
     assert saved(tmp_path) == [10]
     assert "rank 0 on a could not save the final state" in capsys.readouterr().err
+    assert exit_code(tmp_path) == EXIT_NOT_SAVED
 
 
-def after(condition: Callable[[], bool], work: Callable[[], None]) -> threading.Thread:
+def after(condition: Callable[[], bool], work: Callable[[], object]) -> threading.Thread:
     def wait() -> None:
         waiting.until(condition, 60)
         work()
@@ -113,6 +136,40 @@ def test_a_signal_stops_it_after_the_update_that_it_is_in(tmp_path: Path, capsys
     updates = summary(tmp_path)["updates"]
     assert saved(tmp_path)[0] == updates
     output = capsys.readouterr().err
-    assert "asked to stop; saved update" in output
+    assert "asked to stop by SIGTERM after" in output
+    assert stopped(tmp_path)
     assert f"stopped by a signal to rank 0 on a after {updates:,} updates" in output
     assert "rerun the same command to resume" in output
+
+
+def claimed(run_dir: Path, settings_of_run: Config) -> int:
+    with prepare_directory(run_dir) as claim:
+        return Run(world(), settings_of_run, run_dir, Faults([], 0), claim=claim).train()
+
+
+def test_a_directory_removed_while_it_trains_is_made_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_dir = tmp_path / "run"
+    remover = after(lambda: bool(saved(run_dir)), lambda: run_dir.rename(tmp_path / "moved"))  # all at once
+    assert claimed(run_dir, config(150)) == EXIT_OK
+    remover.join()
+    assert summary(run_dir)["updates"] == saved(run_dir)[0] == 150
+    assert not list(run_dir.rglob("*.abandoned"))
+    assert {"lock", "config.yaml", "metrics.csv", "log.txt"} <= {path.name for path in run_dir.iterdir()}
+    assert capsys.readouterr().err.count("was removed: it is made anew, and training continues") == 1
+
+
+def test_a_directory_taken_while_it_trains_ends_it_and_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory, "LOOK_SECONDS", 0.3)
+    run_dir, other = tmp_path / "run", tmp_path / "other"
+
+    def take() -> None:
+        run_dir.rename(tmp_path / "moved")
+        other.rename(run_dir)
+
+    with prepare_directory(other):
+        taker = after(lambda: any(run_dir.glob("events.out.*")), take)  # the last file that it opens
+        assert claimed(run_dir, config(10**6, "checkpoint.every_updates=0")) == EXIT_NOT_SAVED
+        taker.join()
+    assert {path.name for path in run_dir.iterdir()} <= {"lock", "log.txt"}

@@ -1,0 +1,36 @@
+"""Where the time of a rank goes."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PARTS = ("env", "predict", "play", "gradient", "wait", "apply")  # of a rank's time; play: waiting for an async actor
+
+
+class Timings:
+    """Seconds spent per named part, and how often simulators were rebuilt, since the last `drain`.
+
+    `delay` is called at the end of each part with its name and its seconds so far: experiments sleep there.
+    """
+
+    def __init__(self, delay: Callable[[str, float], None] = lambda _part, _seconds: None) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.rebuilt = 0
+        self._delay = delay
+
+    @contextmanager
+    def measure(self, part: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+            self._delay(part, time.perf_counter() - start)
+        finally:
+            self.seconds[part] += time.perf_counter() - start
+
+    def drain(self) -> dict[str, float]:
+        drained, self.seconds = self.seconds, defaultdict(float)
+        rebuilt, self.rebuilt = self.rebuilt, 0
+        return {f"{part}_seconds": drained[part] for part in PARTS} | {"rebuilt": float(rebuilt)}

@@ -1,0 +1,125 @@
+"""What the user asked for: from the words of a command line to the configuration and the run directory."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from dba3c.config import auto, loading
+from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
+from dba3c.config.strict_yaml import MOST_BYTES
+from dba3c.job.command_line import Parser, split_overrides
+from dba3c.job.exit import EXIT_OK
+from dba3c.job.process import load_tensorflow, say
+from dba3c.run_files.untrusted import read as read_file
+
+MOST_RANKS = 1024  # that one machine could hold
+
+
+class Request(NamedTuple):
+    """What was typed, the game by its own name."""
+
+    preset: str
+    overrides: list[str]
+    config_file: Path
+    game: str
+    run_dir: Path
+    ranks: int | None  # to start on this machine
+    dry_run: bool
+
+
+class Order(NamedTuple):
+    """What is to be trained, and where."""
+
+    config: Config
+    run_dir: Path
+    note: str  # what preset auto chose, and why
+
+
+def request(parser: Parser, argv: list[str], size: int | None = None) -> Request:
+    """Read the words of a training, which runs on `size` ranks already; ConfigError if something is wrong with them."""
+    from dba3c.envs.atari_names import resolve_game  # loads ale-py, which --help need not wait for
+
+    named, words = (argv[:1], argv[1:]) if argv and not argv[0].startswith("-") else ([], argv)
+    options, rest = parser.parse_known_args(words)
+    check_ranks(options.ranks, size)
+    overrides = split_overrides(rest)
+    overrides += [f"env.game={game}" for game in (options.game, *named) if game is not None]
+    preset = "paper" if options.preset == auto.NAME else options.preset
+    game = resolve_game(loading.game(preset, overrides, options.config), "env.game")
+    overrides.append(f"env.game={game}")
+    run_dir = options.run_dir or Path("runs") / game
+    return Request(options.preset, overrides, options.config, game, run_dir, options.ranks, options.dry_run)
+
+
+def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:
+    """Resolve the configuration for this many ranks; `saved` is that of the run which is resumed."""
+    from dba3c.envs.atari_names import resolve_game
+
+    if asked.preset == auto.NAME:
+        config, note = auto.resolve(asked.game, ranks, asked.overrides, asked.config_file, saved)
+    else:
+        config, note = loading.load(asked.preset, asked.overrides, asked.config_file), ""
+    for name in config.targets:
+        resolve_game(name, "targets")
+    return Order(config, asked.run_dir, note)
+
+
+def saved_config(run_dir: Path) -> Config | None:
+    """Read the configuration of a run that has checkpoints; None if there is none, or none that can be read."""
+    with suppress(OSError, ValueError, ConfigError):
+        if any((run_dir / "checkpoints").glob("*.npz")):
+            return loading.parse(read_file(run_dir / "config.yaml", MOST_BYTES).decode())
+    return None
+
+
+def check_ranks(ranks: int | None, size: int | None) -> None:
+    """Refuse an option --ranks that cannot be, or that is not the number of ranks there are."""
+    if ranks is not None and not 1 <= ranks <= MOST_RANKS:
+        raise ConfigError(f"--ranks={ranks}: must be a number from 1 to {MOST_RANKS}")
+    if ranks is not None and size is not None and ranks != size:
+        raise ConfigError(f"--ranks={ranks}: this job has {size} ranks; leave --ranks out under mpirun and srun")
+
+
+def say_chosen(note: str, rank: int) -> None:
+    """Say once in the whole job what preset auto chose."""
+    if note and rank == 0:
+        say(note)
+
+
+def show(order: Order, ranks: int) -> int:
+    """Print what would be trained; return the exit code."""
+    load_tensorflow(1)
+    print(dry_run(order, ranks))
+    return EXIT_OK
+
+
+def dry_run(order: Order, ranks: int) -> str:
+    """Say what would be trained: layout, batch, message, and how it ends."""
+    from dba3c.training import build
+
+    config, agent = order.config, build.agent(order.config)
+    parameters = agent.layout.total
+    updates = len(list(agent.algorithm.minibatches(config.actor.n_steps, 0, 0)))  # from one segment
+    batch = config.batch_size
+    rows = {
+        "game": f"{config.env.game}, profile {config.env.profile}",
+        "ranks": f"{ranks} × {config.env.n_sim} simulators = {ranks * config.env.n_sim}",
+        "batch": f"{ranks} × {batch:,} samples = {ranks * batch:,}, for {updates} update{'s' * (updates > 1)}",
+        "network": f"{config.model.torso}, {config.model.hidden} hidden units, {parameters:,} parameters",
+        "message": f"{4 * parameters / 1e6:.1f} MB from each rank in every update, {config.comm.strategy}",
+        "end": ends(config, config.train.total_steps * updates // (ranks * batch)),
+        "run": f"{order.run_dir}, {'is resumed' if saved_config(order.run_dir) else 'is new'}",
+    }
+    return "\n".join([*filter(None, [order.note]), *(f"{name:8} {text}" for name, text in rows.items())])
+
+
+def ends(config: Config, updates: int) -> str:
+    """Say what ends a training."""
+    ways = [f"after {config.train.total_steps:,} steps (about {updates:,} updates)"]
+    ways += [f"after {config.train.max_minutes:g} minutes"] if config.train.max_minutes else []
+    if config.target_score is not None and config.evaluate.games:
+        ways.append(f"when the mean of {config.evaluate.games} greedy episodes reaches {config.target_score:g}")
+    return ", or ".join(ways)
