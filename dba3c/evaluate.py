@@ -46,10 +46,10 @@ def main(argv: list[str]) -> int:
 
 def play_and_report(world: World, argv: list[str]) -> int:
     watchdog = watch_start(world)
-    from dba3c.envs.atari_names import resolve_game  # loads ale-py, which --help need not wait for
+    from dba3c.envs import resolve_title  # loads gymnasium, which --help need not wait for
 
     options = agreed(world, lambda: parser().parse_args(argv))
-    saved = agreed(world, lambda: chosen(options, resolve_game, options.best))
+    saved = agreed(world, lambda: chosen(options, resolve_title, options.best))
     load_tensorflow(world.threads, world.phase)
     world.comm.Barrier()  # from here on no rank has a reason to be silent for long
     watchdog.set(saved.config.comm.silence_seconds)

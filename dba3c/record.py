@@ -52,9 +52,9 @@ def main(argv: list[str]) -> int:
 def record(argv: list[str]) -> None:
     options = parser().parse_args(argv)
     refuse_bad_options(options)
-    from dba3c.envs.atari_names import resolve_game  # loads ale-py, which --help need not wait for
+    from dba3c.envs import resolve_title  # loads gymnasium, which --help need not wait for
 
-    saved = trained_agents.chosen(options, resolve_game)
+    saved = trained_agents.chosen(options, resolve_title)
     file = options.out or Path(f"{saved.config.env.game}.mp4")
     threads = cores.threads_for(cores.core_shares([cores.place("")])[0])
     load_tensorflow(threads)

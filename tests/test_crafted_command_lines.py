@@ -17,7 +17,7 @@ from dba3c import evaluate, export, record, report, results, train
 from dba3c.config import consistency
 from dba3c.config.loading import HYPERPARAMS
 from dba3c.config.messages import ConfigError
-from dba3c.envs.atari_names import resolve_game
+from dba3c.envs import resolve_title
 from dba3c.run_files import trained_agents
 from dba3c.training.injected import planned
 from tests.fakes.memory import peak_of
@@ -61,11 +61,11 @@ def understand(verb: object, words: list[str]) -> object:
         consistency.check_ranks(order.config, 4)
         return order
     if verb is evaluate:
-        return trained_agents.chosen(evaluate.parser().parse_args(words), resolve_game)
+        return trained_agents.chosen(evaluate.parser().parse_args(words), resolve_title)
     if verb is record:
         options = record.parser().parse_args(words)
         record.refuse_bad_options(options)
-        return trained_agents.chosen(options, resolve_game)
+        return trained_agents.chosen(options, resolve_title)
     return verb.parser().parse_args(words)  # type: ignore[attr-defined]
 
 

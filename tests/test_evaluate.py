@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dba3c import evaluate
-from dba3c.envs.atari_names import resolve_game
+from dba3c.envs import resolve_title
 from dba3c.run_files import checkpoint, trained_agents
 from tests.fakes.agents import saved, small, untrained
 
@@ -63,4 +63,4 @@ def test_best_weights_are_those_of_a_run_that_was_evaluated(
     state = untrained(small())
     trained_agents.save_best(tmp_path / "checkpoints", state._replace(progress=state.progress | {"updates": 3}))
     options = evaluate.parser().parse_args([str(tmp_path), "--best"])
-    assert trained_agents.chosen(options, resolve_game, options.best).progress["updates"] == 3
+    assert trained_agents.chosen(options, resolve_title, options.best).progress["updates"] == 3

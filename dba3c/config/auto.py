@@ -12,6 +12,7 @@ from dba3c.config.schema import Config
 
 NAME = "auto"
 TUNED_SIMULATORS = 16  # in the whole job, by fast and ppo: docs/tuning.md
+OWN_PRESETS = {"catch": "catch"}  # games that have one, whatever the ranks
 MANY_RANKS = 16  # with one simulator each, more ranks than this would change what was tuned
 
 
@@ -31,12 +32,18 @@ class Resolved(NamedTuple):
 
 def few_ranks(game: str, ranks: int) -> Choice:
     """Choose what was tuned on few cores; the ranks share its simulators as evenly as they can."""
-    return Choice("fast" if game == "breakout" else "ppo", max(1, round(TUNED_SIMULATORS / ranks)))
+    preset = OWN_PRESETS.get(game) or ("fast" if game == "breakout" else "ppo")
+    return Choice(preset, max(1, round(TUNED_SIMULATORS / ranks)))
 
 
 def many_ranks(game: str) -> Choice:
     """Choose the paper's recipe for large batches, which is defined per rank."""
-    return Choice("paper-pong" if game == "pong" else "paper", None)
+    return Choice(OWN_PRESETS.get(game) or ("paper-pong" if game == "pong" else "paper"), None)
+
+
+def profile_like(game: str) -> str:
+    """Name a preset with the profile of those that auto chooses from, for a game as the user wrote it."""
+    return OWN_PRESETS.get(game.lower(), "paper")
 
 
 def resolve(

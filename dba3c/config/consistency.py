@@ -96,7 +96,9 @@ def check_server_ranks(config: Comm, ranks: int) -> None:
 
 
 # What saved weights and slots have no meaning without.
-FIXED = ("env.game", "env.profile", "model.torso", "model.hidden", "model.standardise", "optimizer.name")
+FIXED = (
+    "env.game", "env.profile", "env.width", "model.torso", "model.hidden", "model.standardise", "optimizer.name",
+)  # fmt: skip
 
 
 def differences(saved: Config, wanted: Config) -> list[str]:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from dba3c.config.consistency import check_contradictions
 from dba3c.config.messages import ConfigError, UnknownKeyError, cut, explain, nearest, shown, suggest
+from dba3c.config.names import PARTS
 from dba3c.config.schema import Config
 from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 
@@ -72,13 +73,15 @@ def given(overrides: Iterable[str], path: Path) -> set[str]:
     return {f"{section}.{key}" for section, keys in own.items() if isinstance(keys, dict) for key in keys}
 
 
-def game(preset: str, overrides: Iterable[str], path: Path) -> str:
-    """Return the game as the user wrote it, before anything else is checked."""
+def title(preset: str, overrides: Iterable[str], path: Path) -> tuple[str, str]:
+    """Return the profile, and the game as the user wrote it, before anything else is checked."""
     env = merged(preset, overrides, path)["env"]
-    name = env.get("game") if isinstance(env, dict) else None
+    profile, name = (env.get("profile"), env.get("game")) if isinstance(env, dict) else (None, None)
     if not isinstance(name, str):
         raise ConfigError(f"env.game={shown(name)}: must be the name of a game; dba3c games lists them")
-    return name
+    if not isinstance(profile, str) or profile not in PARTS["env.profile"]:
+        raise ConfigError(f"env.profile={shown(profile)}: no such profile{suggest(str(profile), PARTS['env.profile'])}")
+    return profile, name
 
 
 def parse(text: str) -> Config:

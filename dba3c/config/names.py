@@ -13,6 +13,7 @@ PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → mo
     "env.profile": {
         "paper": "dba3c.envs.paper:PaperEnv",
         "deepmind": "dba3c.envs.deepmind:DeepMindEnv",
+        "catch": "dba3c.envs.catch:CatchEnv",
     },
     "model.torso": {
         "ba3c": "dba3c.networks.torsos:ba3c",

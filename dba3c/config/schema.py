@@ -59,6 +59,8 @@ class Env(Section):
     reward_clip: Positive
     step_seconds: Seconds
     rebuilds_per_minute: Count
+    width: Annotated[int, Field(ge=5, le=21), Number]
+    blind: bool
 
 
 class Model(Section):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dba3c.config import names
 from dba3c.config.schema import Env
-from dba3c.envs.atari_names import rom_checksum
 from dba3c.types import Spaces, VectorEnv
 
 
@@ -22,6 +21,12 @@ def spaces(config: Env) -> Spaces:
     return found
 
 
+def resolve_title(profile: str, name: str, field: str) -> str:
+    """Return a game's own name, by which its profile knows it; ConfigError if there is no such game."""
+    title: str = names.find("env.profile", profile).resolve(name, field)
+    return title
+
+
 def frames_per_step(config: Env) -> int:
     """Emulator frames of one decision."""
     frames: int = names.find("env.profile", config.profile).frames_per_step
@@ -30,4 +35,5 @@ def frames_per_step(config: Env) -> int:
 
 def fingerprint(config: Env) -> dict[str, str]:
     """Facts about the environment that must be the same on every rank."""
-    return {f"the ROM of {config.game}": rom_checksum(config.game)}
+    facts: dict[str, str] = names.find("env.profile", config.profile).fingerprint(config)
+    return facts

@@ -9,6 +9,7 @@ from pathlib import Path
 from ale_py import roms
 
 from dba3c.config.messages import ConfigError, shown, suggest
+from dba3c.config.schema import Env
 
 FOR_TWO = ("combat", "joust", "maze_craze", "warlords")  # the emulator would end the process
 # Names of gym and gymnasium, such as ALE/Pong-v5 and PongNoFrameskip-v4; how they step is env.profile's business.
@@ -31,6 +32,10 @@ def resolve_game(name: str, field: str) -> str:
     if known[plain] in FOR_TWO:
         raise ConfigError(f"{field}={shown(name)}: is for two players only, and an agent is one; choose another game")
     return known[plain]
+
+
+def rom_fingerprint(config: Env) -> dict[str, str]:
+    return {f"the ROM of {config.game}": rom_checksum(config.game)}
 
 
 def rom_checksum(game: str) -> str:

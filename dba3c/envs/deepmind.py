@@ -8,6 +8,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode
 
 from dba3c.config.schema import Env
+from dba3c.envs.atari_names import resolve_game, rom_fingerprint
 from dba3c.types import Array, Step
 
 SIZE = 84  # height and width of an observation [DQN]
@@ -18,6 +19,8 @@ class DeepMindEnv:
     """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops, no sticky actions."""
 
     frames_per_step = 4
+    resolve = staticmethod(resolve_game)
+    fingerprint = staticmethod(rom_fingerprint)
 
     def __init__(self, config: Env, n_sim: int, threads: int, max_frames: int | None) -> None:
         self._env = AtariVectorEnv(

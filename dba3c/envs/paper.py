@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from dba3c.config.schema import Env
+from dba3c.envs.atari_names import resolve_game, rom_fingerprint
 from dba3c.envs.deepmind import HISTORY, SIZE
 from dba3c.types import Array, Step
 
@@ -16,6 +17,8 @@ class PaperEnv:
     """RGB 84×84 (bilinear), random skip 2-4, sticky 0.25, no max, no no-ops; an episode starts with black history."""
 
     frames_per_step = 3  # the mean of its random skip
+    resolve = staticmethod(resolve_game)
+    fingerprint = staticmethod(rom_fingerprint)
     STEP_LIMIT = 10_000  # gym's limit for -v0 games; the paper's program counts it as terminal
 
     def __init__(self, config: Env, n_sim: int, _threads: int, max_frames: int | None) -> None:

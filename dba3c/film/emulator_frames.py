@@ -11,12 +11,17 @@ from ale_py.vector_env import AtariVectorEnv
 from gymnasium.vector import AutoresetMode
 
 from dba3c.config.schema import Env
+from dba3c.envs.catch import CatchEnv
 from dba3c.types import Array
 
 NO_LIMIT = 10**9  # frames of an episode: the list of actions already ends where the episode ended
 DEEPMIND_SKIP = 4  # frames per step of envs/deepmind.py
 PAPER_SKIP = (2, 5)  # least frames per step, and one more than the most, of envs/paper.py
 PAPER_STICKY = 0.25  # probability that envs/paper.py repeats the previous action
+CATCH_PIXELS = 210  # at least, of the picture's height and width: that of an Atari game
+CATCH_FRAMES = 12  # of each step: five steps a second
+BALL = (236, 200, 96)
+PADDLE = (92, 186, 92)
 
 
 class Frame(NamedTuple):
@@ -28,7 +33,7 @@ class Frame(NamedTuple):
 
 def frames_of(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
     """Repeat the episode of envs.make with this seed, and yield the frames of each action."""
-    repeat = paper_frames if config.profile == "paper" else deepmind_frames
+    repeat = {"paper": paper_frames, "deepmind": deepmind_frames, "catch": catch_frames}[config.profile]
     return repeat(config, seed, actions)
 
 
@@ -76,6 +81,21 @@ def paper_frames(config: Env, seed: int, actions: list[int]) -> Iterator[list[Fr
                 frames.append(Frame(np.array(picture), float(reward)))
         yield frames
     emulator.close()
+
+
+def catch_frames(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
+    """Draw an episode of Catch, also the ball that env.blind hides from the agent."""
+    env = CatchEnv(config, 1, 1, None)
+    env.reset(np.array([seed]))
+    pixels = -(-CATCH_PIXELS // env.width)
+    for action in actions:
+        (ball,), (paddle,) = env.moved(np.array([action]))
+        cells = np.zeros((env.width, env.width, 3), np.uint8)
+        cells[-1, paddle] = PADDLE
+        cells[tuple(ball)] = BALL
+        picture = cells.repeat(pixels, axis=0).repeat(pixels, axis=1)
+        reward = float(env.step(np.array([action])).rewards[0])
+        yield [Frame(picture, reward), *[Frame(picture, 0.0)] * (CATCH_FRAMES - 1)]
 
 
 def screen_size(game: str) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras import layers
 
 from dba3c.config import names
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Model
 from dba3c.networks.flat import TensorLayout, pack
 from dba3c.networks.torsos import Torso
@@ -39,8 +40,14 @@ def build(config: Model, spaces: Spaces, heads: dict[str, Head], seed: int) -> N
     torso: Torso = names.find("model.torso", config.torso)(config.hidden, weight_seeds(seed))
     inputs = keras.Input((height, width, channels))
     features = inputs
-    for layer in torso.layers:
-        features = layer(features)
+    try:
+        for layer in torso.layers:
+            features = layer(features)
+    except ValueError:
+        raise ConfigError(
+            f"model.torso={config.torso}: its convolutions are too large for observations of {height}×{width} pixels;"
+            " choose another, such as nips, or larger observations"
+        ) from None
     outputs = [
         layers.Dense(head.size, kernel_initializer=torso.head_init(head.gain), name=name)(features)
         for name, head in heads.items()

@@ -14,6 +14,7 @@ from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.untrusted import tell
 
 AGENTS = Path(__file__).parents[1] / "agents"
+SHIPPED_PROFILE = "deepmind"  # all of them play Atari games
 BEST = "best.npz"  # among a run's checkpoints: the weights with the highest score in an evaluation
 
 
@@ -25,11 +26,11 @@ def add_agent_options(parser: ArgumentParser, games: int) -> None:
     parser.add_argument("--seed", type=int, help="another seed than the training's")
 
 
-def chosen(options: Namespace, resolve: Callable[[str, str], str], best: bool = False) -> Checkpoint:
+def chosen(options: Namespace, resolve: Callable[[str, str, str], str], best: bool = False) -> Checkpoint:
     """Load the agent that the options name, with the games and the seed they ask for in its configuration.
 
-    `resolve` turns a game as the user wrote it, and the option's name, into the game's own name. `best` asks for the
-    weights of a run that have played best.
+    `resolve` turns a profile, a game as the user wrote it, and the option's name into the game's own name. `best` asks
+    for the weights of a run that have played best.
     """
     for name, value, least in (("games", options.games, 1), ("seed", options.seed, 0)):
         if value is not None and not least <= value < 2**32:
@@ -40,9 +41,9 @@ def chosen(options: Namespace, resolve: Callable[[str, str], str], best: bool = 
         raise ConfigError(f"--best: {options.path or 'a shipped agent'} holds no checkpoints/{BEST}; leave --best out")
     if options.path is not None:
         saved = find(options.path, best)
-        resolve(saved.config.env.game, f"{options.path}: env.game")
+        resolve(saved.config.env.profile, saved.config.env.game, f"{options.path}: env.game")
     else:
-        saved = shipped(resolve(options.pretrained, "--pretrained"), options.pretrained)
+        saved = shipped(resolve(SHIPPED_PROFILE, options.pretrained, "--pretrained"), options.pretrained)
     seed = saved.config.train.seed if options.seed is None else options.seed
     train = saved.config.train.model_copy(update={"seed": seed})
     games = saved.config.evaluate.model_copy(update={"games": options.games, "probe_games": 0})

@@ -40,15 +40,17 @@ class Order(NamedTuple):
 
 def request(parser: Parser, argv: list[str], size: int | None = None) -> Request:
     """Read the words of a training, which runs on `size` ranks already; ConfigError if something is wrong with them."""
-    from dba3c.envs.atari_names import resolve_game  # loads ale-py, which --help need not wait for
+    from dba3c.envs import resolve_title  # loads ale-py, which --help need not wait for
 
     named, words = (argv[:1], argv[1:]) if argv and not argv[0].startswith("-") else ([], argv)
     options, rest = parser.parse_known_args(words)
     check_ranks(options.ranks, size)
     overrides = split_overrides(rest)
     overrides += [f"env.game={game}" for game in (options.game, *named) if game is not None]
-    preset = "paper" if options.preset == auto.NAME else options.preset
-    game = resolve_game(loading.game(preset, overrides, options.config), "env.game")
+    preset = options.preset
+    if preset == auto.NAME:
+        preset = auto.profile_like(loading.title("paper", overrides, options.config)[1])
+    game = resolve_title(*loading.title(preset, overrides, options.config), "env.game")
     overrides.append(f"env.game={game}")
     run_dir = options.run_dir or Path("runs") / game
     return Request(options.preset, overrides, options.config, game, run_dir, options.ranks, options.dry_run)
@@ -56,7 +58,7 @@ def request(parser: Parser, argv: list[str], size: int | None = None) -> Request
 
 def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:
     """Resolve the configuration for this many ranks; `saved` is that of the run which is resumed."""
-    from dba3c.envs.atari_names import resolve_game
+    from dba3c.envs.atari_names import resolve_game  # targets are those of Atari games
 
     if asked.preset == auto.NAME:
         config, note = auto.resolve(asked.game, ranks, asked.overrides, asked.config_file, saved)

@@ -46,7 +46,7 @@ class Run:
         self._said_last = False
         self._timings = injected.timings(config.debug, world.rank)
         world.phase("building the network")
-        self._agent = build.agent(config)
+        self._agent = agreed(world, lambda: build.agent(config))
         self._learner = injected.learner(self._agent, faults, config.debug.staleness)
         self._optimizer = build.optimizer(config, self._agent)
         self._state = State(config, self._agent, self._optimizer, run_dir)

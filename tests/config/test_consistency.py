@@ -13,6 +13,7 @@ from tests.fakes.settings import settings
 FIXED_CHANGES = (
     "env.game=pong",
     "env.profile=paper",
+    "env.width=9",
     "model.torso=nature",
     "model.hidden=64",
     "model.standardise=True",

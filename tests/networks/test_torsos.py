@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Model
 from dba3c.networks import Network, build
 from dba3c.types import Array, Head
@@ -246,3 +247,11 @@ def test_an_algorithm_may_ask_for_other_heads() -> None:
         "spread": (5, 2),
         "value": (5, 1),
     }
+
+
+@pytest.mark.parametrize("torso", ["ba3c", "nature"])
+def test_pictures_that_are_too_small_are_refused(torso: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"^model.torso={torso}: .* too large for observations of 20×20 pixels; choose"
+    ):
+        build(Model(torso=torso, hidden=8, standardise=False), spaces(), HEADS, seed=0)

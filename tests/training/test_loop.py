@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dba3c.actors.asynchronous import Async, lag_bound
-from dba3c.actors.lockstep import Lockstep
+from dba3c.actors.asynchronous import lag_bound
 from dba3c.config.schema import Config
 from dba3c.learning.a3c import A3C
 from dba3c.learning.agent import Agent
@@ -14,8 +13,7 @@ from dba3c.run_files.progress import Progress
 from dba3c.timings import Timings
 from dba3c.training import build, loop
 from dba3c.training.evaluation import evaluate
-from dba3c.types import Actor, Array, Clock, Spaces, Update
-from tests.fakes.catch import Catch
+from dba3c.types import Actor, Array, Clock, Update
 from tests.fakes.loopback import Loopback
 from tests.fakes.settings import settings
 
@@ -25,20 +23,17 @@ STEPS = 25_600
 def catch_settings(*overrides: str) -> Config:
     """The paper's optimizer on the small network."""
     return settings(
-        "model.hidden=64", "algorithm.clip_norm=0.5", "optimizer.epsilon=1e-5", "optimizer.schedule=constant",
+        "env.game=catch", "env.profile=catch", "model.hidden=64", "algorithm.clip_norm=0.5", "optimizer.epsilon=1e-5", "optimizer.schedule=constant",
         f"train.total_steps={STEPS}", "train.target_score=none", "evaluate.games=40", *overrides,
     )  # fmt: skip
 
 
 def new_agent(config: Config) -> Agent:
-    return build.agent_for(config, Spaces(Catch.observation_space, Catch.action_space))
+    return build.agent(config)
 
 
 def make_actor(config: Config, agent: Agent, timings: Timings) -> Actor:
-    if config.actor.kind == "lockstep":
-        return Lockstep(config, Catch(config.env.n_sim), agent, 0, timings)
-    groups = range(config.env.n_sim // config.actor.group_size)
-    return Async(config, [Catch(config.actor.group_size) for _ in groups], agent, 0, timings)
+    return build.actor(config, agent, 0, 1, timings)
 
 
 def mean_score(updates: list[Update]) -> float:
@@ -62,7 +57,7 @@ def learn(config: Config) -> tuple[Agent, list[Update], Progress]:
 def test_catch_is_learned(kind: str) -> None:
     config = catch_settings(f"actor.kind={kind}", "actor.group_size=8")
     agent, updates, progress = learn(config)
-    score = evaluate(config, agent, Catch, Loopback()).mean
+    score = evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean
 
     assert progress.steps == STEPS
     assert mean_score(updates[:20]) < -0.4  # a random walk rarely ends under the ball
@@ -83,7 +78,7 @@ def test_several_passes_learn_catch_from_half_the_steps() -> None:
     assert sum(update.samples for update in whole) == 3 * sum(update.steps for update in whole)
     assert [update.steps for update in updates[:12]] == [segment // 4] * 4 + [0] * 8
     assert mean_score(updates[:24]) < -0.4
-    assert evaluate(config, agent, Catch, Loopback()).mean > 0.8
+    assert evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean > 0.8
     assert max(float(update.by_rank["max_lag"].max()) for update in updates) == 11  # the last of 12 updates per segment
 
 
