@@ -57,7 +57,7 @@ def rows() -> list[list[str]]:
             agent_score(game) if game in shipped else NOTHING,
             auto.few_ranks(game, 1).preset,
         ]
-        for game in games()
+        for game in (*games(), *auto.OWN_PRESETS)
     ]
 
 

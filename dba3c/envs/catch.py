@@ -60,7 +60,7 @@ class CatchEnv:
 
     def moved(self, actions: Array) -> tuple[Array, Array]:
         """Say where balls and paddles are after these actions, before a ball that has come down is dropped again."""
-        return self._balls + [1, 0], np.clip(self._paddles + actions - 1, 0, self.width - 1)
+        return self._balls + np.array([1, 0]), np.clip(self._paddles + actions - 1, 0, self.width - 1)
 
     def _show(self) -> Array:
         cells = np.zeros((self.n_sim, 1, self.width, self.width), np.uint8)

@@ -33,7 +33,7 @@ class Frame(NamedTuple):
 
 def frames_of(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
     """Repeat the episode of envs.make with this seed, and yield the frames of each action."""
-    repeat = {"paper": paper_frames, "deepmind": deepmind_frames, "catch": catch_frames}[config.profile]
+    repeat = {"paper": paper_frames, "catch": catch_frames}.get(config.profile, deepmind_frames)
     return repeat(config, seed, actions)
 
 

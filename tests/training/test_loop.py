@@ -23,7 +23,8 @@ STEPS = 25_600
 def catch_settings(*overrides: str) -> Config:
     """The paper's optimizer on the small network."""
     return settings(
-        "env.game=catch", "env.profile=catch", "model.hidden=64", "algorithm.clip_norm=0.5", "optimizer.epsilon=1e-5", "optimizer.schedule=constant",
+        "env.game=catch", "env.profile=catch", "model.hidden=64", "algorithm.clip_norm=0.5",
+        "optimizer.epsilon=1e-5", "optimizer.schedule=constant",
         f"train.total_steps={STEPS}", "train.target_score=none", "evaluate.games=40", *overrides,
     )  # fmt: skip
 
