@@ -39,6 +39,7 @@ def test_games_are_listed_with_scores_and_agents(capsys: pytest.CaptureFixture[s
     assert shown["pong"] == ["-20.7", "14.6", "20", "20.8", "ppo"]
     assert shown["breakout"][-1] == "fast"
     assert shown["skiing"] == ["-17,098.1", "-4,336.9", "–", "–", "ppo"]
+    assert shown["catch"][-1] == "catch"
     assert "warlords" not in shown
 
 
