@@ -64,6 +64,7 @@ class Env(Section):
 class Model(Section):
     torso: Annotated[str, named("model.torso")]
     hidden: Units
+    memory: Annotated[int, Field(ge=0, le=2**12), Number]
     standardise: bool
 
 

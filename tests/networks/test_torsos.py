@@ -24,7 +24,9 @@ POOLED = {"ba3c": 3, "ba3c_linear": 3, "nips": 0, "nature": 0}  # the first so m
 
 @cache
 def network(torso: str, hidden: int = 128, seed: int = 0) -> Network:
-    return build(Model(torso=torso, hidden=hidden, standardise=False), spaces(N_ACTIONS, SHAPES[torso]), HEADS, seed)
+    return build(
+        Model(torso=torso, hidden=hidden, memory=0, standardise=False), spaces(N_ACTIONS, SHAPES[torso]), HEADS, seed
+    )
 
 
 def forward(net: Network, vector: tf.Tensor, seen: Array) -> tuple[tf.Tensor, tf.Tensor]:
