@@ -11,11 +11,21 @@ from argparse import Namespace
 from pathlib import Path
 
 from dba3c import benchmarks
-from dba3c.benchmarks import Command, Measurement, launching, parts, peers, pipeline, prediction, scaling, stragglers
+from dba3c.benchmarks import (
+    Command,
+    Measurement,
+    launching,
+    parts,
+    peers,
+    pipeline,
+    prediction,
+    scaling,
+    servers,
+    stragglers,
+)
 from dba3c.benchmarks.launching import open_bar, show
 from dba3c.job.command_line import Parser
 from dba3c.job.exit import EXIT_OK, agreed
-from dba3c.job.process import load_tensorflow
 from dba3c.job.world import World, launched, run_job
 from dba3c.run_files import write_atomically
 from dba3c.types import Json
@@ -27,8 +37,9 @@ MEASUREMENTS: dict[str, Measurement] = {
     "stragglers": stragglers,
     "predict": prediction,
 }
-COMMANDS: dict[str, Command] = {**MEASUREMENTS, "scaling": scaling}  # which all ranks of a job measure together
-PLOTS = {"scaling": scaling.plot, "predict": prediction.plot}
+TOGETHER = {"scaling": scaling, "servers": servers}  # what all ranks of a job measure
+COMMANDS: dict[str, Command] = {**MEASUREMENTS, **TOGETHER}
+PLOTS = {"scaling": scaling.plot, "servers": servers.plot, "predict": prediction.plot}
 
 
 def parser() -> Parser:
@@ -47,17 +58,16 @@ def parse(argv: list[str]) -> Namespace:
 
 
 def main(argv: list[str]) -> int:
-    if argv[:1] == ["scaling"] and launched():
-        return run_job(lambda world: scale(world, argv))
+    if launched() and TOGETHER.keys() & set(argv[:1]):
+        return run_job(lambda world: measure_together(world, argv))
     return launching.command("bench", lambda: measure(parse(argv), argv))
 
 
-def scale(world: World, argv: list[str]) -> int:
-    """Take one rank's part in measuring scaling; rank 0 shows and writes the result."""
+def measure_together(world: World, argv: list[str]) -> int:
+    """Take one rank's part in a measurement; rank 0 shows and writes the result."""
     options = agreed(world, lambda: parse(argv))
-    load_tensorflow(world.threads)
     with open_bar(quiet=world.rank != 0) as bar:
-        result = scaling.measure(world, options, bar)
+        result = TOGETHER[options.command].measure(world, options, bar)
     if world.rank == 0:
         publish(result, options)
     return EXIT_OK
@@ -66,6 +76,9 @@ def scale(world: World, argv: list[str]) -> int:
 def measure(options: Namespace, argv: list[str]) -> None:
     if options.command == "scaling":  # again, on one rank per core
         launching.run(launching.cores(), "dba3c.bench", argv, show=True)
+        return
+    if options.command == "servers":  # again, on ranks that sleep most of the time
+        launching.run(servers.RANKS, "dba3c.bench", argv, show=True, oversubscribe=True)
         return
     with open_bar() as bar:
         result = MEASUREMENTS[options.command].measure(options, bar)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dba3c.actors.idle import Idle
 from dba3c.benchmarks.training_ranks import Deadline
 from dba3c.config import loading, names
 from dba3c.run_files.progress import Progress
 from dba3c.timings import Timings
-from dba3c.types import Array, Batch, Clock, Gradient, Strategy, Update
+from dba3c.types import Actor, Array, Batch, Clock, Gradient, Strategy, Update
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -48,6 +49,30 @@ class Pattern(NamedTuple):
         """Draw the seconds of `count` steps of a rank."""
         base = self.seconds / STEPS * (self.factor if rank == self.slow_rank else 1.0)
         return base * np.where(random.random(count) < self.delayed, self.delay, 1.0)
+
+
+class Way(NamedTuple):
+    """How the ranks' gradients become updates; the keys are those of the section comm."""
+
+    strategy: str = "allreduce"
+    n_backup: int = 0
+    servers: int = 1
+    dedicated: bool = False  # the servers, which are the last ranks, do not compute
+
+    @property
+    def name(self) -> str:
+        counts = {"backup": f" {self.n_backup}", "server": f" {self.servers}"}
+        return self.strategy + counts.get(self.strategy, "")
+
+    def gradients(self, ranks: int) -> int:
+        """Count the gradients in one update."""
+        return 1 if self.strategy == "server" else ranks - self.n_backup
+
+    def owners(self, ranks: int) -> tuple[int, ...]:
+        """Choose the ranks that own slices of the weights."""
+        if self.strategy != "server":
+            return ()
+        return tuple(range(ranks - self.servers, ranks) if self.dedicated else range(self.servers))
 
 
 class Sleeper:
@@ -146,15 +171,17 @@ class Watch:
         return Observed(len(gaps) / float(gaps.sum()), late_share, float(gaps.max()))
 
 
-def observe(comm: MPI.Intracomm, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Observed:
+def observe(comm: MPI.Intracomm, pattern: Pattern, way: Way, seconds: float, parameters: int) -> Observed:
     """Let real ranks emulate computing for some seconds."""
     from dba3c.comm.allreduce import Surroundings
     from dba3c.comm.mpi import MpiTransport
     from dba3c.training.loop import updates
 
-    name = "backup" if n_backup else "allreduce"
-    settings = loading.load(overrides=[f"comm.strategy={name}", f"comm.n_backup={n_backup}"]).comm
+    keys = way.strategy, way.n_backup, way.servers, str(way.dedicated).lower()
+    settings = loading.load(overrides=list(map("comm.{}={}".format, Way._fields, keys))).comm
+    owners = way.owners(comm.size)
     sleeper = Sleeper(pattern, comm.rank, parameters)
+    actor: Actor = Idle() if way.dedicated and comm.rank in owners else sleeper
     deadline = Deadline(seconds)
     watch = Watch(comm.size, deadline)
     timings = Timings()
@@ -163,9 +190,9 @@ def observe(comm: MPI.Intracomm, pattern: Pattern, n_backup: int, seconds: float
     def follow(update: Update, _clock: Clock) -> None:
         sleeper.version = update.number
 
-    around = Surroundings(MpiTransport(comm), Weights(parameters), timings, Clock(0, 0, 2**62), follow)
-    strategy: Strategy = names.find("comm.strategy", name)(settings, around)
-    for update in updates(sleeper, sleeper, strategy, progress, 2**62, deadline.passed, timings):
+    around = Surroundings(MpiTransport(comm), Weights(parameters), timings, Clock(0, 0, 2**62), follow, owners=owners)
+    strategy: Strategy = names.find("comm.strategy", way.strategy)(settings, around)
+    for update in updates(actor, sleeper, strategy, progress, 2**62, deadline.passed, timings):
         watch.add(update)
     strategy.close()
     return watch.observed()
@@ -184,3 +211,10 @@ def simulate(ranks: int, n_backup: int, steps: Steps, message_seconds: float, up
         in_step = np.where(ends >= now, ends, np.inf).min(axis=1)
         free = np.where(ends[:, -1] <= ready, now, np.minimum(in_step, ends[:, -1]))
     return updates / now
+
+
+def simulate_independent(steps: Steps, message_seconds: float, draws: int = 2000) -> float:
+    """Compute the updates/s of ranks that wait for no other, each of which updates after each of its segments."""
+    random = np.random.default_rng(0)
+    seconds = np.mean([steps(random).sum(axis=1) for _ in range(draws)], axis=0)  # [ranks]
+    return float(np.sum(1 / (seconds + message_seconds)))

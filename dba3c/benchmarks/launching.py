@@ -71,9 +71,8 @@ def run(
     settings = dict(ALLOW_ROOT)
     if checkout:
         settings["PYTHONPATH"] = str(checkout)
-    result = subprocess.run(
-        words, env=single_host(os.environ) | settings, cwd=checkout, capture_output=not show, text=True, check=False
-    )
+    environment = single_host(os.environ, ranks) | settings
+    result = subprocess.run(words, env=environment, cwd=checkout, capture_output=not show, text=True, check=False)
     if result.returncode:
         output = "" if show else f":\n{result.stdout}{result.stderr}"
         raise BenchError(f"{' '.join(words)} ended with code {result.returncode}{output}")

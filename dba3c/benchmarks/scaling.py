@@ -13,6 +13,7 @@ from dba3c import benchmarks
 from dba3c.benchmarks import launching, training_ranks
 from dba3c.benchmarks.launching import Bar
 from dba3c.benchmarks.training_ranks import Job, make_job
+from dba3c.job.process import load_tensorflow
 from dba3c.job.world import World
 from dba3c.types import Json
 
@@ -44,6 +45,7 @@ def measure(world: World, options: Namespace, bar: Bar) -> Json:
     """Make all measurements, one after the other; the same result on every rank."""
     from dba3c.comm import installed
 
+    load_tensorflow(world.threads)
     job = make_job(world, options.preset, options.game, options.seconds, *options.overrides)
     rows = rank_rows(job, bar)
     alone = [row for row in rows if row["scaling"] == "alone"]

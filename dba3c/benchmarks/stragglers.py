@@ -1,4 +1,4 @@
-"""What slow and delayed ranks cost, with and without backup workers; computing is emulated, everything else is real."""
+"""What slow and delayed ranks cost each strategy; computing is emulated, everything else is real."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from dba3c import benchmarks
 from dba3c.benchmarks import emulated_ranks, launching
-from dba3c.benchmarks.emulated_ranks import Pattern
+from dba3c.benchmarks.emulated_ranks import Pattern, Way
 from dba3c.benchmarks.launching import Bar
 from dba3c.benchmarks.training_ranks import on_first
 from dba3c.job.exit import EXIT_OK
@@ -23,16 +23,19 @@ from dba3c.types import Json
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-HELP = "updates/s with slow and delayed ranks, with and without backup workers; computing is emulated"
+HELP = "pace of each strategy with slow and delayed ranks; computing is emulated"
 RANKS = 8  # as many as the largest case needs
 PARAMETERS = 345_143  # of the presets `paac` and `fast`: 1.4 MB
 SECONDS_PER_GRADIENT = 0.08  # of one core with 16 simulators × 5 steps
+ALL = Way()
+BACKUP = Way("backup", n_backup=1)
+SERVER = Way("server", servers=1)
 
 
 class Case(NamedTuple):
     name: str
     ranks: int
-    n_backup: int
+    way: Way
     pattern: Pattern
     seconds: float
 
@@ -47,14 +50,18 @@ def cases(seconds: float) -> list[Case]:
     delays = equal._replace(delayed=0.1, delay=5.0)
     pause = equal._replace(slow_rank=3, pause=5.0)
     return [
-        Case("equal ranks", 4, 0, equal, seconds),
-        Case("one rank 3 × slower", 4, 0, slow, seconds),
-        Case("one rank 3 × slower", 4, 1, slow, seconds),
-        Case("one rank pauses for 5 s", 4, 0, pause, 10.0),
-        Case("one rank pauses for 5 s", 4, 1, pause, 10.0),
-        Case("10 % of steps 5 × slower", 8, 0, delays, seconds),
-        Case("10 % of steps 5 × slower", 8, 1, delays, seconds),
-        Case("10 % of steps 5 × slower", 8, 2, delays, seconds),
+        Case("equal ranks", 4, ALL, equal, seconds),
+        Case("equal ranks", 4, SERVER, equal, seconds),
+        Case("one rank 3 × slower", 4, ALL, slow, seconds),
+        Case("one rank 3 × slower", 4, BACKUP, slow, seconds),
+        Case("one rank 3 × slower", 4, SERVER, slow, seconds),
+        Case("one rank pauses for 5 s", 4, ALL, pause, 10.0),
+        Case("one rank pauses for 5 s", 4, BACKUP, pause, 10.0),
+        Case("one rank pauses for 5 s", 4, SERVER, pause, 10.0),
+        Case("10 % of steps 5 × slower", 8, ALL, delays, seconds),
+        Case("10 % of steps 5 × slower", 8, BACKUP, delays, seconds),
+        Case("10 % of steps 5 × slower", 8, BACKUP._replace(n_backup=2), delays, seconds),
+        Case("10 % of steps 5 × slower", 8, SERVER, delays, seconds),
     ]
 
 
@@ -67,30 +74,45 @@ def measure(options: Namespace, bar: Bar) -> Json:
 
 
 def compared(rows: list[Json]) -> Json:
-    """Put each pace next to that of equal ranks and to what a simulation of the same ranks says."""
-    equal = rows[0]["updates_per_second"]
-    message_seconds = 1 / equal - SECONDS_PER_GRADIENT
+    """Put each pace next to that of equal ranks under the same strategy, and to what a simulation says.
+
+    Backup workers are compared with the all-reduce. Only servers make more updates of more ranks: one of each gradient.
+    """
+    equal = {served: next(row for row in rows if is_served(row) is served) for served in (False, True)}
     for case, row in zip(cases(0.0), rows, strict=True):
-        row["of_equal_ranks"] = row["updates_per_second"] / equal
-        row["predicted"] = predicted(case, message_seconds)
-    kept = next(row for row in rows if row["n_backup"] == 1)
+        pace = rounds_per_second(equal[is_served(row)])
+        row["of_equal_ranks"] = rounds_per_second(row) / pace
+        row["predicted"] = predicted(case, 1 / pace - SECONDS_PER_GRADIENT)
+    kept = next(row for row in rows if row["strategy"] == BACKUP.name)
     return {"rows": rows, "pace_kept": kept["of_equal_ranks"]}
+
+
+def is_served(row: Json) -> bool:
+    return bool(row["strategy"] == SERVER.name)
+
+
+def rounds_per_second(row: Json) -> float:
+    """Return how often each rank can have contributed to an update in a second."""
+    return float(row["updates_per_second"] / (row["ranks"] if is_served(row) else 1))
 
 
 def predicted(case: Case, message_seconds: float) -> float | None:
     """Simulate a case; None if a rank pauses, which the simulation cannot do."""
     if case.pattern.pause:
         return None
-    return emulated_ranks.simulate(case.ranks, case.n_backup, case.pattern.segments(case.ranks), message_seconds)
+    steps = case.pattern.segments(case.ranks)
+    if case.way == SERVER:
+        return emulated_ranks.simulate_independent(steps, message_seconds)
+    return emulated_ranks.simulate(case.ranks, case.way.n_backup, steps, message_seconds)
 
 
 def table(result: Json) -> Table:
-    names = "case", "ranks", "n_backup", "updates/s", "predicted", "of equal ranks", "longest update"
+    names = "case", "ranks", "strategy", "updates/s", "predicted", "of equal ranks", "longest update"
     shown = Table(*names, title="emulated computing, real messages")
     for row in result["rows"]:
         expected = f"{row['predicted']:.2f}" if row["predicted"] else ""
         paces = [f"{row['updates_per_second']:.2f}", expected, f"{row['of_equal_ranks']:.0%}"]
-        shown.add_row(row["case"], str(row["ranks"]), str(row["n_backup"]), *paces, f"{row['longest_update']:.2f} s")
+        shown.add_row(row["case"], str(row["ranks"]), row["strategy"], *paces, f"{row['longest_update']:.2f} s")
     return shown
 
 
@@ -103,11 +125,11 @@ def on_rank(world: World, seconds: float, file: Path) -> int:
 
 
 def case_row(case: Case, comm: MPI.Intracomm) -> Json:
-    observed = emulated_ranks.observe(comm, case.pattern, case.n_backup, case.seconds, PARAMETERS)
+    observed = emulated_ranks.observe(comm, case.pattern, case.way, case.seconds, PARAMETERS)
     return {
         "case": case.name,
         "ranks": case.ranks,
-        "n_backup": case.n_backup,
+        "strategy": case.way.name,
         "updates_per_second": observed.updates_per_second,
         "longest_update": observed.longest_update,
         "late_share_by_rank": observed.late_share,

@@ -66,7 +66,7 @@ def launch(ranks: int, module: str, argv: list[str]) -> int:
     words = [launcher, *options(ranks, is_open_mpi(launcher)), sys.executable, "-m", module, *argv]
     with tempfile.TemporaryDirectory(prefix="dba3c-") as folder, own_foreground():
         code_file = Path(folder) / "code"
-        environment = single_host(os.environ) | ALLOW_ROOT | {CODE_FILE: str(code_file)}
+        environment = single_host(os.environ, ranks) | ALLOW_ROOT | {CODE_FILE: str(code_file)}
         environment |= YIELD if ranks > has else {}
         environment |= {TERMINAL: os.ttyname(2)} if os.isatty(2) else {}
         process = subprocess.Popen(

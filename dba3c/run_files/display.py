@@ -92,7 +92,7 @@ class Display:
             + " · ".join(
                 f"{part} {figures[f'{part}_share']:.0%}" for part in PARTS if figures[f"{part}_share"] >= 0.005
             ),
-            f"{self._slowest(figures)} · lag {figures.get('lag', 0.0):.1f} updates",
+            f"{self._slowest(figures)} · {self._ages(figures)}",
         ]
         return Panel(Group(bar, *(Text(line, no_wrap=True) for line in lines)), title=self._title, title_align="left")
 
@@ -116,6 +116,11 @@ class Display:
     def _left(self, figures: dict[str, Any]) -> str:
         seconds = figures["seconds_left"]
         return "time left –" if seconds is None else f"{rough_duration(seconds)} left"
+
+    def _ages(self, figures: dict[str, Any]) -> str:
+        """Show how old the weights were that played, and those that a gradient was computed with."""
+        stale = f" · staleness {figures['staleness']:.1f}" if "staleness" in figures else ""
+        return f"lag {figures.get('lag', 0.0):.1f} updates{stale}"
 
     def _slowest(self, figures: dict[str, Any]) -> str:
         rank = figures["slowest_rank"]

@@ -31,6 +31,8 @@ class Window:
         self.compute_seconds: Array = np.zeros(1)  # [ranks]
         self.late: Array = np.zeros(1)  # [ranks] updates that went ahead without each
         self.max_lag = 0.0
+        self.gradients: Array = np.zeros(1)  # [ranks] that were applied
+        self.staleness: Array = np.zeros(1)  # [ranks] their sum
 
     @property
     def age(self) -> float:
@@ -45,6 +47,9 @@ class Window:
         self.updates += 1
         self.late = self.late + update.by_rank.get("late", 0.0)
         self.max_lag = max(self.max_lag, float(update.by_rank["max_lag"].max()))
+        if "staleness" in update.by_rank:
+            self.gradients = self.gradients + (update.by_rank["compute_seconds"] > 0)
+            self.staleness = self.staleness + update.by_rank["staleness"]
 
     def shares(self, rank_seconds: float) -> dict[str, float]:
         """Divide the time of all ranks among its parts, as shares from 0 to 1."""
@@ -172,6 +177,7 @@ class Pace:
             "rebuilt": int(self._all.sums.get("rebuilt", 0.0)),
             "dropped": int(late.sum()),
             "late_share_by_rank": (late / max(self._all.updates, 1)).tolist(),
+            "staleness_by_rank": (self._all.staleness / np.maximum(self._all.gradients, 1)).tolist(),
         }
 
     def resume(self) -> None:

@@ -1,11 +1,15 @@
 """A real Slurm cluster on one machine: a head and four nodes as network namespaces, each with its own daemon.
 
+Every checkout has its own, with networks of its own that nothing leaves: what they would share, names of namespaces,
+folders and numbers of jobs, comes from the checkout's path.
+
 python -m tests.cluster.slurm up | down | why-not     (make cluster-up, make cluster-down)
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
@@ -14,16 +18,20 @@ import sys
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
+CHECKOUT = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:8]
 HEAD = "head"
 NODES = tuple(f"node{number}" for number in range(1, 1 + int(os.environ.get("DBA3C_CLUSTER_NODES", "4"))))
 HOSTS = {HEAD: "10.77.0.254"} | {name: f"10.77.0.{number}" for number, name in enumerate(NODES, 1)}
-BRIDGE = "dba3c-bridge"
-FOLDER = Path("/tmp/dba3c-cluster")
+BRIDGE = f"dba3c-{CHECKOUT}-bridge"
+FOLDER = Path(f"/tmp/dba3c-cluster-{CHECKOUT}")
+FIRST_JOB = 1 + 1000 * (int(CHECKOUT, 16) % 60_000)  # MPI names shared memory after host and job
 PROGRAMS = ("slurmctld", "slurmd", "srun", "sbatch", "munged", "ip", "nsenter", "unshare")
 CPUS_PER_NODE = 4  # pretended; the machine has what it has
 
 SLURM_CONF = f"""
 ClusterName=dba3c
+FirstJobId={FIRST_JOB}
 SlurmctldHost={HEAD}({HOSTS[HEAD]})
 SlurmUser=root
 SlurmdUser=root
@@ -70,7 +78,7 @@ def sh(*words: str) -> str:
 
 
 def namespace(host: str) -> str:
-    return f"dba3c-{host}"
+    return f"dba3c-{CHECKOUT}-{host}"
 
 
 def inside(host: str) -> list[str]:

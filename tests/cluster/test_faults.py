@@ -67,9 +67,9 @@ def test_a_host_that_is_cut_off_is_named_and_the_job_saved(tmp_path: Path, happe
     happened(f"rank and host named after 6 s, saved, code {process.returncode}; its own rank leaves, too", took)
 
 
-@pytest.mark.fault(20, "slow network (20 Mbit/s)")
+@pytest.mark.fault(20, "slow network (10 Mbit/s)")
 def test_a_slow_network_is_waited_for_and_told(tmp_path: Path, happened: Happened) -> None:
-    slurm.shape("20mbit")
+    slurm.shape("10mbit")
     try:
         options = ("--train.total_steps=1600", "--train.log_every_seconds=0.5")
         result = srun(*TRAIN, f"--run-dir={tmp_path}", *options)
@@ -77,6 +77,6 @@ def test_a_slow_network_is_waited_for_and_told(tmp_path: Path, happened: Happene
         slurm.shape("10gbit")
     assert result.code == 0, result.output
     waited = real_jobs.summary(tmp_path)["shares"]["wait"]
-    assert waited > 0.5
+    assert waited > 0.4
     assert float(list(csv.DictReader((tmp_path / "metrics.csv").open()))[-1]["wait_share"]) > 0.3
     happened(f"training continues; {waited:.0%} of the time waiting, as summary and metrics tell")

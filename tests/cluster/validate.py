@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dba3c.benchmarks import emulated_ranks, prediction, scaling
-from dba3c.benchmarks.emulated_ranks import Pattern
+from dba3c.benchmarks.emulated_ranks import Pattern, Way
 from dba3c.benchmarks.stragglers import PARAMETERS
 from dba3c.benchmarks.training_ranks import on_first
 from dba3c.job.exit import EXIT_OK
@@ -37,7 +37,8 @@ def on_rank(world: World, file: Path) -> int:
 
 
 def measure(n_backup: int, comm: Any) -> dict[str, Any]:
-    observed = emulated_ranks.observe(comm, PATTERN, n_backup, SECONDS, PARAMETERS)
+    way = Way("backup", n_backup) if n_backup else Way()
+    observed = emulated_ranks.observe(comm, PATTERN, way, SECONDS, PARAMETERS)
     return {"hosts": comm.size, "n_backup": n_backup, "measured": observed.updates_per_second}
 
 

@@ -7,15 +7,15 @@ import runpy
 from mpi4py import MPI
 
 from dba3c.benchmarks import emulated_ranks
-from dba3c.benchmarks.emulated_ranks import Observed, Pattern
+from dba3c.benchmarks.emulated_ranks import Observed, Pattern, Way
 
 observe_as_published = emulated_ranks.observe
 
 
-def observe(comm: MPI.Intracomm, pattern: Pattern, n_backup: int, seconds: float, parameters: int) -> Observed:
+def observe(comm: MPI.Intracomm, pattern: Pattern, way: Way, seconds: float, parameters: int) -> Observed:
     if pattern.pause:  # begins after two seconds
         pattern, seconds = pattern._replace(pause=0.5), 3.0
-    return observe_as_published(comm, pattern, n_backup, seconds, parameters)
+    return observe_as_published(comm, pattern, way, seconds, parameters)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ def test_evaluate_and_record_play_an_exported_agent(
     monkeypatch.setattr(trained_agents, "AGENTS", tmp_path / "agents")
     run_dir, config = write_run(tmp_path / "run", [row(1)]), small("evaluate.max_frames=400")
     (run_dir / "config.yaml").write_text(config.dump(), encoding="utf-8")
-    assert export.main([str(saved(run_dir, config))]) == 0
+    target = tmp_path / "agents" / "space_invaders.npz"
+    assert export.main([str(saved(run_dir, config)), f"--out={target}"]) == 0
     file = tmp_path / "scores.json"
     assert evaluate.main(["--pretrained=space_invaders", "--games=2", f"--json={file}"]) == 0
     scores = json.loads(file.read_text(encoding="utf-8"))["scores"]

@@ -45,7 +45,7 @@ def start_words(words: list[str], **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         words,
         cwd=ROOT,
-        env=single_host(os.environ) | environment,
+        env=single_host(os.environ, ranks=4) | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

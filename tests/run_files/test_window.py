@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from dba3c.run_files.window import OnlineScore, Pace, SegmentPace, TimeLeft, Window
@@ -112,3 +113,15 @@ def test_shares_of_a_few_updates_add_up_to_one(monkeypatch: pytest.MonkeyPatch) 
     shares = pace.figures(1)["shares"]
     assert sum(shares.values()) == pytest.approx(1.0)
     assert shares["other"] == pytest.approx(0.0)
+
+
+def test_staleness_is_averaged_over_the_gradients_of_each_rank() -> None:
+    pace, window = Pace(), Window()
+    for number, (rank, staleness) in enumerate([(0, 1.0), (1, 4.0), (0, 2.0)], 1):
+        mine = np.arange(2) == rank
+        one = update(number, seconds=tuple(mine * 1.0), staleness=40 * staleness)
+        one = one._replace(by_rank=one.by_rank | {"staleness": mine * staleness})
+        pace.count(one, 0.0)
+        window.add(one)
+    assert pace.figures(2)["staleness_by_rank"] == [1.5, 4.0]
+    assert window.figures()["staleness"] == pytest.approx(7 / 3)
