@@ -24,7 +24,14 @@ class Agent:
     """
 
     def __init__(
-        self, network: Network, algorithm: Algorithm, spaces: Spaces, clip: Clip, seed: int, total_steps: int
+        self,
+        network: Network,
+        algorithm: Algorithm,
+        spaces: Spaces,
+        clip: Clip,
+        loss_scale: float,
+        seed: int,
+        total_steps: int,
     ) -> None:
         self.algorithm = algorithm
         self.clock = Clock(0, 0, total_steps)
@@ -35,6 +42,7 @@ class Agent:
         self.weights = tf.Variable(network.initial, name="weights")
         self._forward = network.forward
         self._clip = clip
+        self._loss_scale = loss_scale
         self._seed = seed
         self._observation = tf.TensorSpec((None, *spaces.observation.shape), spaces.observation.dtype)
         numbers = tf.TensorSpec((None, None), tf.float32)
@@ -132,6 +140,7 @@ class Agent:
             tape.watch(weights)
             outputs = self._forward(weights, observations, *before)
             loss, figures = self.algorithm.loss(outputs, **dict(zip(names, columns, strict=True)))
+            loss *= self._loss_scale
         gradient = tape.gradient(loss, weights)
         figures["gradient_norm"] = norm = tf.norm(gradient)
         # NaN if the norm overflowed, which clipping would have turned into zeros

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import layers
 
@@ -39,7 +40,8 @@ class Network(NamedTuple):
 def build(config: Model, spaces: Spaces, heads: dict[str, Head], seed: int) -> Network:
     """Build a network for channel-first pictures; the same seed gives the same weights on every rank."""
     channels, height, width = spaces.observation.shape
-    torso: Torso = names.find("model.torso", config.torso)(config.hidden, weight_seeds(seed))
+    seeds = weight_seeds(seed)
+    torso: Torso = names.find("model.torso", config.torso)(config.hidden, seeds)
     model = connected((height, width, channels), torso, config.memory, heads)
     weights = model.trainable_variables
     layout = TensorLayout(tuple(w.path for w in weights), tuple(tuple(w.shape) for w in weights))
@@ -51,10 +53,10 @@ def build(config: Model, spaces: Spaces, heads: dict[str, Head], seed: int) -> N
             pixels = standardised(pixels)
         pixels = tf.transpose(pixels, [0, 2, 3, 1])  # [B, H, W, C]
         tensors, _ = model.stateless_call(layout.unpack(vector), [], [pixels, *before])
-        return dict(zip(outputs, tensors, strict=True))
+        return dict(zip(outputs, tf.nest.flatten(tensors), strict=True))  # Keras makes no list of a single one
 
-    initial = pack([w.numpy() for w in weights])
-    return Network(layout, initial, multiply_adds(model), 2 * config.memory, forward)
+    first = torch_start(layout.shapes, seeds) if config.init == "torch" else [w.numpy() for w in weights]
+    return Network(layout, pack(first), multiply_adds(model), 2 * config.memory, forward)
 
 
 def connected(shape: tuple[int, ...], torso: Torso, cells: int, heads: dict[str, Head]) -> keras.Model:
@@ -79,6 +81,16 @@ def standardised(pixels: tf.Tensor) -> tf.Tensor:
     """Standardise the pixels of each observation: a bright background, as in Pong, hides nothing."""
     mean, variance = tf.nn.moments(pixels, [1, 2, 3], keepdims=True)
     return (pixels - mean) * tf.math.rsqrt(variance + LEAST_VARIANCE)
+
+
+def torch_start(shapes: Iterable[tuple[int, ...]], seeds: Iterator[int]) -> list[Array]:
+    """Draw first weights as Torch does: uniform within ±1/√inputs, where a bias has the inputs of its kernel."""
+    drawn, inputs = [], 1
+    for shape in shapes:
+        inputs = math.prod(shape[:-1]) if len(shape) > 1 else inputs
+        random = np.random.default_rng(next(seeds))
+        drawn.append(random.uniform(-(inputs**-0.5), inputs**-0.5, shape).astype(np.float32))
+    return drawn
 
 
 def multiply_adds(model: keras.Model) -> list[int]:
