@@ -1,4 +1,4 @@
-"""The LSTM: its unrolled loop and its gradient against a slow transcription, with episodes that end within a segment."""
+"""The LSTM: its loop and its gradient against a slow transcription, with episodes that end within a segment."""
 
 from __future__ import annotations
 
