@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -22,6 +24,12 @@ SPACES = spaces(3)
 
 def remembering(*more: str) -> Config:
     return settings("model.hidden=8", f"model.memory={CELLS}", "algorithm.clip=none", *more)
+
+
+@cache
+def agent_of(*more: str) -> Agent:
+    """Make an agent once: compiling takes seconds, and no test changes the weights."""
+    return build.agent_for(remembering(*more), SPACES)
 
 
 def batch() -> Batch:
@@ -74,7 +82,7 @@ def slow_gradient(config: Config, agent: Agent, played: Batch, simulators: list[
 
 def test_gradient_is_that_of_the_unrolled_loop() -> None:
     config = remembering()
-    agent = build.agent_for(config, SPACES)
+    agent = agent_of()
     (found,) = agent.gradients(batch())
     expected = slow_gradient(config, agent, batch(), list(range(SIMULATORS)))
     names = dict(zip(agent.layout.names, agent.layout.unpack(tf.constant(expected)), strict=True))
@@ -84,7 +92,7 @@ def test_gradient_is_that_of_the_unrolled_loop() -> None:
 
 
 def test_gradient_depends_on_the_memory_at_the_start_and_on_the_ends() -> None:
-    agent = build.agent_for(remembering(), SPACES)
+    agent = agent_of()
     forgotten = batch()._replace(memory=np.zeros((SIMULATORS, 2 * CELLS), np.float32))
     endless = batch()._replace(ended=np.zeros((STEPS, SIMULATORS), bool))
     (usual, *others) = (next(agent.gradients(played)).mean for played in (batch(), forgotten, endless))
@@ -93,7 +101,7 @@ def test_gradient_depends_on_the_memory_at_the_start_and_on_the_ends() -> None:
 
 def test_ppo_learns_from_whole_sequences_of_some_simulators() -> None:
     config = remembering(*PPO)
-    agent = build.agent_for(config, SPACES)
+    agent = agent_of(*PPO)
     halves = [slow_gradient(config, agent, batch(), some) for some in ([0, 2], [1, 3])]
     found = [gradient.mean for gradient in agent.gradients(batch())]
     assert len(found) == 4
@@ -105,7 +113,7 @@ def test_ppo_learns_from_whole_sequences_of_some_simulators() -> None:
 
 def test_acting_step_by_step_sees_what_the_segment_sees() -> None:
     """The log-probabilities of an actor's segment are those that the loss computes with the same weights."""
-    agent = build.agent_for(remembering(*PPO), SPACES)
+    agent = agent_of(*PPO)
     played = batch()
     memory, chosen = played.memory, []
     for t in range(STEPS):
@@ -123,7 +131,7 @@ def test_acting_step_by_step_sees_what_the_segment_sees() -> None:
 
 
 def test_greedy_actions_remember_what_sampled_ones_do() -> None:
-    agent = build.agent_for(remembering(), SPACES)
+    agent = agent_of()
     played = batch()
     noise = np.full((SIMULATORS, 1), 0.5, np.float32)
     sampled = agent.act(played.observations[0], noise, np.arange(SIMULATORS), played.memory).memory
@@ -132,10 +140,7 @@ def test_greedy_actions_remember_what_sampled_ones_do() -> None:
 
 
 def test_loss_scale_multiplies_the_gradient() -> None:
-    usual, scaled = (
-        next(build.agent_for(remembering(f"algorithm.loss_scale={scale}"), SPACES).gradients(batch()))
-        for scale in (1, 5)
-    )
+    usual, scaled = (next(agent.gradients(batch())) for agent in (agent_of(), agent_of("algorithm.loss_scale=5")))
     np.testing.assert_allclose(scaled.mean, 5 * usual.mean, rtol=1e-5, atol=1e-7)
     assert scaled.sums["gradient_norm"] == pytest.approx(5 * usual.sums["gradient_norm"], rel=1e-5)
     assert scaled.sums["policy_loss"] == usual.sums["policy_loss"]
