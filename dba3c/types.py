@@ -169,7 +169,9 @@ class Algorithm(Protocol):
     def greedy(self, outputs: Outputs) -> tf.Tensor: ...  # actions
 
     def columns(self, batch: Batch, clock: Clock, evaluate: Evaluate) -> Columns: ...
-    def minibatches(self, steps: int, seed: int, update: int) -> Iterator[Array | slice]: ...  # time steps of each
+    def minibatches(
+        self, count: int, seed: int, update: int, whole: bool = False
+    ) -> Iterator[Array | slice]: ...  # time steps of each; simulators, where only whole sequences can be learned from
     def loss(self, outputs: Outputs, **columns: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]: ...  # and figures
 
     def follow(self, update: Update, clock: Clock, weights: tf.Variable) -> None: ...  # after every update

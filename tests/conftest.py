@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ os.environ["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"  # noqa: 
 # Ranks that wait must leave the cores to the others, of which there are more than cores.
 os.environ["OMPI_MCA_mpi_yield_when_idle"] = os.environ["MPIR_CVAR_CH4_PROGRESS_THROTTLE"] = "1"  # noqa: SIM112
 
+# A shell ignores Ctrl-C in what it starts in the background; the jobs that tests interrupt would, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # tests/mpi runs under mpirun only: tests/end_to_end/test_mpi_suite.py starts it at several sizes.
 collect_ignore = [] if os.environ.get("DBA3C_UNDER_MPI") else ["mpi"]
 
@@ -30,6 +35,13 @@ What happened to four real ranks (hosts: network namespaces under a real Slurm) 
 wrote this page; `make test` runs the same tests. Seconds: until the job had ended or went on. Lost: of the learning.
 
 """
+
+
+@pytest.fixture(autouse=True)
+def no_job_outlives_its_test() -> Iterator[None]:
+    yield
+    if real_jobs := sys.modules.get("tests.fakes.real_jobs"):
+        real_jobs.end_all()
 
 
 @pytest.fixture

@@ -78,7 +78,9 @@ class Group:
         """Begin the next step; return the segment that it closes, if one was full."""
         finished = None
         if self.segment.full:
-            finished = as_transitions(self.segment.finish(self.observations, prediction, self.episodes))
+            segment = self.segment.finish(self.observations, prediction, self.episodes)
+            # Either way the arrays are copied, as the segment's are used again.
+            finished = join([segment]) if self.memory.shape[1] else as_transitions(segment)
             self.episodes = []
         self.segment.predicted(self.observations, prediction, version, self.memory)
         self.memory = prediction.memory
@@ -184,7 +186,8 @@ class Async:
         """Add a segment to the pool and pass on the batches that it fills; waits while the queue is full."""
         self._pool.append(segment)
         while self._playing.is_set() and sum(part.samples for part in self._pool) >= self._batch_size:
-            batch, rest = cut(join(self._pool), self._batch_size)
+            joined = join(self._pool)
+            batch, rest = cut(joined, self._batch_size // len(joined.rewards))
             self._pool = [rest]
             self._batches.put(batch)
 

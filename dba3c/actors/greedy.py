@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dba3c.actors.segment import remembered
 from dba3c.types import Array, Policy, VectorEnv
 
 GROUP = 4  # simulators that step together; a group leaves when its last episode ends, so small groups waste few steps
@@ -60,7 +61,7 @@ class GreedyGroup:
         stuck = (self._unchanged >= STUCK_STEPS) & ~step.ended
         self._cut |= self._running & (stuck | step.cut if len(step.cut) else stuck)
         self._running &= ~step.ended & ~stuck
-        self.memory = memory
+        self.memory = remembered(memory, step)
         self.observations = step.observations
 
     def close(self) -> list[GreedyEpisode]:

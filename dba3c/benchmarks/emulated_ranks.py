@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dba3c.actors.idle import Idle
-from dba3c.benchmarks.training_ranks import Deadline
+from dba3c.benchmarks.training_ranks import Deadline, meet
 from dba3c.config import loading, names
 from dba3c.run_files.progress import Progress
 from dba3c.timings import Timings
@@ -194,6 +194,7 @@ def observe(comm: MPI.Intracomm, pattern: Pattern, way: Way, seconds: float, par
     strategy: Strategy = names.find("comm.strategy", way.strategy)(settings, around)
     for update in updates(actor, sleeper, strategy, progress, 2**62, deadline.passed, timings):
         watch.add(update)
+    meet(comm)  # slower ranks are served until they have come to the end, too
     strategy.close()
     return watch.observed()
 

@@ -178,7 +178,7 @@ def works(config: Config, world: World, agent: Agent) -> dict[str, Work]:
     env.reset(np.arange(env.n_sim))
     optimizer = build.optimizer(config, agent)
     transport = make_transport(config.comm.transport, world.comm)
-    batch = example_batch(config, Spaces(env.observation_space, env.action_space))
+    batch = example_batch(config, Spaces(env.observation_space, env.action_space), agent.memory_size)
     observations = batch.observations.reshape(-1, *env.observation_space.shape)[: env.n_sim]
     random = np.random.default_rng(world.rank)
     noise = random.random((env.n_sim, agent.noise_size), np.float32)
@@ -209,11 +209,11 @@ def seconds_per_call(call: Callable[[], object], seconds: float, world: World) -
     return (time.perf_counter() - start) / calls
 
 
-def example_batch(config: Config, spaces: Spaces) -> Batch:
+def example_batch(config: Config, spaces: Spaces, memory_size: int = 0) -> Batch:
     """Make a batch of the configured size with random content."""
-    steps, segments = (
-        (1, config.batch_size) if config.actor.kind == "async" else (config.actor.n_steps, config.env.n_sim)
-    )
+    transitions = config.actor.kind == "async" and not config.model.memory  # else whole segments
+    steps = 1 if transitions else config.actor.n_steps
+    segments = config.batch_size // steps
     by_step, by_state = (steps, segments), (steps + 1, segments)
     zeros: Array = np.zeros(by_step, np.float32)
     random = np.random.default_rng(0)
@@ -226,7 +226,7 @@ def example_batch(config: Config, spaces: Spaces) -> Batch:
         ended=np.zeros(by_step, bool),
         values=np.zeros(by_state, np.float32),
         versions=np.zeros(by_step, np.int64),
-        memory=np.zeros((segments, 0), np.float32),
+        memory=np.zeros((segments, memory_size), np.float32),
         steps=zeros.size,
         episodes=[],
     )

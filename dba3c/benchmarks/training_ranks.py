@@ -107,6 +107,7 @@ def trained(job: Job, config: Config, comm: MPI.Intracomm) -> Tally:
     for update in updates(actor, job.agent, strategy, progress, 2**62, deadline.passed, timings):
         tally.add(update)
     actor.close()
+    meet(comm)
     strategy.close()
     return tally
 
@@ -152,7 +153,12 @@ def on_first(world: World, count: int, work: Callable[[MPI.Intracomm], T]) -> T 
     part = world.split(working)
     result = work(part) if working else None
     part.Free()
-    finished = world.comm.Ibarrier()
+    meet(world.comm)
+    return result
+
+
+def meet(comm: MPI.Intracomm) -> None:
+    """Wait for the other ranks asleep."""
+    finished = comm.Ibarrier()
     while not finished.Test():
         time.sleep(0.01)
-    return result

@@ -22,6 +22,11 @@ def check_contradictions(config: Config) -> None:
         raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
     if config.algorithm.name == "ppo":
         check_ppo(config)
+    if config.model.memory and config.batch_size % config.actor.n_steps:
+        raise ConfigError(
+            f"train.batch_size={config.batch_size}: with model.memory a batch has whole segments; use a multiple of"
+            f" actor.n_steps={config.actor.n_steps}"
+        )
     if config.env.n_sim % config.actor.group_size:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
@@ -54,8 +59,10 @@ def check_ppo(config: Config) -> None:
             f"actor.kind={config.actor.kind}: algorithm.name=ppo learns from whole segments; use lockstep"
         )
     minibatches, updates = config.algorithm.minibatches, config.algorithm.minibatches * config.algorithm.passes
-    if config.actor.n_steps % minibatches:
-        raise ConfigError(f"algorithm.minibatches={minibatches}: must divide actor.n_steps={config.actor.n_steps}")
+    # With a memory a minibatch has some simulators' whole sequences, else some time steps of all simulators.
+    cut, length = ("env.n_sim", config.env.n_sim) if config.model.memory else ("actor.n_steps", config.actor.n_steps)
+    if length % minibatches:
+        raise ConfigError(f"algorithm.minibatches={minibatches}: must divide {cut}={length}")
     if config.checkpoint.restart_games and config.checkpoint.every_updates % updates:
         raise ConfigError(
             f"checkpoint.every_updates={config.checkpoint.every_updates}: with checkpoint.restart_games it must be a"
@@ -97,8 +104,15 @@ def check_server_ranks(config: Comm, ranks: int) -> None:
 
 # What saved weights and slots have no meaning without.
 FIXED = (
-    "env.game", "env.profile", "env.width", "model.torso", "model.hidden", "model.standardise", "optimizer.name",
-)  # fmt: skip
+    "env.game",
+    "env.profile",
+    "env.width",
+    "model.torso",
+    "model.hidden",
+    "model.memory",
+    "model.standardise",
+    "optimizer.name",
+)
 
 
 def differences(saved: Config, wanted: Config) -> list[str]:

@@ -66,6 +66,8 @@ class Env(Section):
 class Model(Section):
     torso: Annotated[str, named("model.torso")]
     hidden: Units
+    memory: Annotated[int, Field(ge=0, le=2**12), Number]
+    init: Literal["torso", "torch"]
     standardise: bool
 
 
@@ -82,6 +84,7 @@ class Algorithm(Section):
     entropy: Weight
     entropy_schedule: Schedule
     value: Weight
+    loss_scale: Positive
     clip: Literal["none", "tensor", "global"]
     clip_norm: Positive
     gae_lambda: Annotated[float, Field(ge=0, le=1), Number]
@@ -99,6 +102,7 @@ class Optimizer(Section):
     epsilon: Positive
     decay: Fraction
     momentum: Fraction
+    mean_square: Weight
 
 
 class Comm(Section):

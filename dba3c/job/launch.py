@@ -24,7 +24,9 @@ from dba3c.job.single_host import single_host
 ALLOW_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # as containers need it
 YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1", "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1"}  # ranks that wait leave the core
 EXPLAINED = (b"exited with non-zero status", b"MPI_ABORT was invoked", b"User defined signal 1")  # ranks said why
+NOTHING_LOST = "nothing was lost"  # as ranks say that are asked to stop before training began
 GONE = b"PMIX ERROR: PMIX_ERR_UNREACH"  # mpirun could not reach a rank that had left
+DEAF = signal.SIGUSR1, 128 + signal.SIGUSR1  # mpirun, or a rank, did not listen to signals yet
 RULE = b"-" * 60
 MOST_LINES = 40  # of one of mpirun's own messages
 PR_SET_PDEATHSIG = 1
@@ -78,12 +80,15 @@ def launch(ranks: int, module: str, argv: list[str]) -> int:
             preexec_fn=end_with_parent,  # noqa: PLW1509 (this process has one thread)
         )
         stop = Forwarding(process)
-        show(process)
+        explained = show(process)
         code = process.wait()
         stop.close()
+        noted = None
         with suppress(OSError, ValueError):
-            return known(code, int(code_file.read_text(encoding="ascii")), stop.asked)
-        return known(code, None, stop.asked)
+            noted = int(code_file.read_text(encoding="ascii"))
+    if stop.asked and abs(code) in DEAF and not explained:
+        say(f"dba3c: stopped before training began; {NOTHING_LOST}")
+    return known(code, noted, stop.asked)
 
 
 def known(code: int, noted: int | None, asked: bool) -> int:
@@ -93,10 +98,7 @@ def known(code: int, noted: int | None, asked: bool) -> int:
         return code
     if noted is not None:
         return noted
-    if asked and code == 128 + signal.SIGUSR1:  # before a rank could listen to signals
-        say("dba3c: stopped before training began; nothing was lost")
-        return EXIT_STOPPED
-    return code
+    return EXIT_STOPPED if asked and code in DEAF else code
 
 
 class Forwarding:
@@ -133,13 +135,19 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def show(process: subprocess.Popen[bytes]) -> None:
-    """Pass on what the ranks write; output that cannot be written is dropped, and training continues."""
+def show(process: subprocess.Popen[bytes]) -> bool:
+    """Pass on what the ranks write; output that cannot be written is dropped, and training continues.
+
+    Return whether they have said that nothing was lost.
+    """
     assert process.stderr is not None
+    explained = False
     for line in without_boxes(process.stderr):
+        explained = explained or NOTHING_LOST.encode() in line
         with suppress(OSError, ValueError):
             sys.stderr.buffer.write(line)
             sys.stderr.buffer.flush()
+    return explained
 
 
 def without_boxes(lines: Iterable[bytes]) -> Iterator[bytes]:

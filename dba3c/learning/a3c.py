@@ -37,8 +37,8 @@ class A3C:
         returns = n_step_returns(batch.rewards, batch.discounts, batch.values[-1])
         return {"actions": batch.actions[:-1], "returns": returns}
 
-    def minibatches(self, _steps: int, _seed: int, _update: int) -> Iterator[Array | slice]:
-        """Take all time steps together, once."""
+    def minibatches(self, _count: int, _seed: int, _update: int, _whole: bool = False) -> Iterator[Array | slice]:
+        """Take all time steps of all simulators together, once."""
         yield slice(None)
 
     def loss(

@@ -9,9 +9,12 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.learning.clipping import Clip
-from dba3c.networks import Network
+from dba3c.networks import MEMORY, Network
 from dba3c.networks.compiled import compiled
-from dba3c.types import Acted, Algorithm, Array, Batch, Clock, Columns, Gradient, Prediction, Spaces, Update
+from dba3c.types import Algorithm, Array, Batch, Clock, Columns, Gradient, Outputs, Prediction, Spaces, Update
+
+Part = Array | slice  # indices of one axis
+Index = Part | tuple[slice, Part]  # of [T, B, …]
 
 
 class Agent:
@@ -20,24 +23,33 @@ class Agent:
     The vector is read once per call, so a call sees the weights of one update even while another thread assigns new.
     """
 
-    memory_size = 0  # the networks so far remember nothing
-
     def __init__(
-        self, network: Network, algorithm: Algorithm, spaces: Spaces, clip: Clip, seed: int, total_steps: int
+        self,
+        network: Network,
+        algorithm: Algorithm,
+        spaces: Spaces,
+        clip: Clip,
+        loss_scale: float,
+        seed: int,
+        total_steps: int,
     ) -> None:
         self.algorithm = algorithm
         self.clock = Clock(0, 0, total_steps)
         self.layout = network.layout
         self.multiply_adds = network.multiply_adds
+        self.memory_size = network.memory_size
         self.noise_size = algorithm.noise_size
         self.weights = tf.Variable(network.initial, name="weights")
         self._forward = network.forward
         self._clip = clip
+        self._loss_scale = loss_scale
         self._seed = seed
         self._observation = tf.TensorSpec((None, *spaces.observation.shape), spaces.observation.dtype)
         numbers = tf.TensorSpec((None, None), tf.float32)
-        self._act = compiled(self._act_graph, self._observation, numbers)
-        self._greedy = compiled(self._greedy_graph, self._observation)
+        # Nothing is passed for a memory of no columns: each argument of a call costs 10 µs.
+        self._memory = [tf.TensorSpec((None, self.memory_size), tf.float32)] if self.memory_size else []
+        self._act = compiled(self._act_graph, self._observation, numbers, *self._memory)
+        self._greedy = compiled(self._greedy_graph, self._observation, *self._memory)
         self._outputs = compiled(self._forward, tf.TensorSpec(self.weights.shape, tf.float32), self._observation)
         self._gradient: Callable[..., tuple[tf.Tensor, dict[str, tf.Tensor]]] | None = None
 
@@ -49,11 +61,16 @@ class Agent:
     def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
         exploration = self.algorithm.exploration(simulators, self.clock)
         numbers = np.concatenate([noise, exploration], axis=1) if exploration.shape[1] else noise
-        actions, log_probabilities, values = self._act(observations, numbers)
-        return Prediction(actions.numpy(), log_probabilities.numpy(), values.numpy(), memory)
+        if not self.memory_size:
+            actions, log_probabilities, values = self._act(observations, numbers)
+            return Prediction(actions.numpy(), log_probabilities.numpy(), values.numpy(), memory)
+        return Prediction(*(tensor.numpy() for tensor in self._act(observations, numbers, memory)))
 
     def greedy(self, observations: Array, memory: Array) -> tuple[Array, Array]:
-        return self._greedy(observations).numpy(), memory
+        if not self.memory_size:
+            return self._greedy(observations).numpy(), memory
+        actions, after = self._greedy(observations, memory)
+        return actions.numpy(), after.numpy()
 
     def gradients(self, batch: Batch) -> Iterator[Gradient]:
         """Compute the gradients that the algorithm takes from a batch, each with the weights of its moment."""
@@ -61,9 +78,10 @@ class Agent:
         observations = batch.observations[:-1]
         gradient = self._gradient = self._gradient or self._compile_gradient(columns)
         new_steps = batch.steps
-        for part in self.algorithm.minibatches(len(batch.rewards), self._seed, self.version):
+        for part in self._parts(batch):
             version = self.version
-            mean, figures = gradient(*(flat(array[part]) for array in (observations, *columns.values())))
+            arrays = [flat(array[part]) for array in (observations, *columns.values())]
+            mean, figures = gradient(*arrays, *self._before(batch, part))
             lag = version - batch.versions[part]
             sums = {name: float(value) * lag.size for name, value in figures.items()}
             steps = min(lag.size, new_steps)
@@ -71,30 +89,58 @@ class Agent:
             sums["lag"] = float(lag.sum())
             yield Gradient(mean.numpy(), lag.size, steps, version, sums, {"max_lag": float(lag.max())})
 
+    def _parts(self, batch: Batch) -> Iterator[Index]:
+        """Cut a batch into minibatches of time steps or, if steps depend on what came before them, of simulators."""
+        steps, simulators = batch.rewards.shape
+        if not self.memory_size:
+            yield from self.algorithm.minibatches(steps, self._seed, self.version)
+            return
+        for some in self.algorithm.minibatches(simulators, self._seed, self.version, True):
+            yield slice(None), some
+
+    def _before(self, batch: Batch, part: Index) -> tuple[Array, ...]:
+        """What the memory of a part depends on: its state at the start, and the steps with which episodes begin."""
+        if not self.memory_size:
+            return ()
+        begins = np.concatenate([np.zeros_like(batch.ended[:1]), batch.ended[:-1]])  # [T, B]
+        return batch.memory[np.newaxis][part][0], begins[part]
+
     def _evaluate(self, weights: tf.Variable, observations: Array) -> dict[str, Array]:
         """What the network says with other weights, such as those of a target network."""
         return {name: tensor.numpy() for name, tensor in self._outputs(weights.read_value(), observations).items()}
 
-    def _act_graph(self, observations: tf.Tensor, numbers: tf.Tensor) -> Acted:
-        """Act with one array of noise and exploration: each argument of a call costs 10 µs."""
+    def _act_graph(self, observations: tf.Tensor, numbers: tf.Tensor, *memory: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Act with one array of noise and exploration; also return the new memory, if there is one."""
         noise, exploration = numbers[:, : self.noise_size], numbers[:, self.noise_size :]
-        return self.algorithm.act(self._forward(self.weights.read_value(), observations), noise, exploration)
+        outputs = self._one_step(observations, *memory)
+        return *self.algorithm.act(outputs, noise, exploration), *(outputs[MEMORY] for _ in memory)
 
-    def _greedy_graph(self, observations: tf.Tensor) -> tf.Tensor:
-        return self.algorithm.greedy(self._forward(self.weights.read_value(), observations))
+    def _greedy_graph(self, observations: tf.Tensor, *memory: tf.Tensor) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
+        outputs = self._one_step(observations, *memory)
+        actions = self.algorithm.greedy(outputs)
+        return (actions, outputs[MEMORY]) if memory else actions
+
+    def _one_step(self, observations: tf.Tensor, *memory: tf.Tensor) -> Outputs:
+        """The outputs for one step of some simulators; actors have emptied the memory where an episode begins."""
+        begins = [tf.zeros((1, tf.shape(rows)[0]), tf.bool) for rows in memory]
+        return self._forward(self.weights.read_value(), observations, *memory, *begins)
 
     def _compile_gradient(self, columns: Columns) -> Callable[..., tuple[tf.Tensor, dict[str, tf.Tensor]]]:
         specs = [tf.TensorSpec((None, *column.shape[2:]), column.dtype) for column in columns.values()]
-        return compiled(functools.partial(self._gradient_graph, tuple(columns)), self._observation, *specs)
+        before = [*self._memory, tf.TensorSpec((None, None), tf.bool)] if self.memory_size else []
+        graph = functools.partial(self._gradient_graph, tuple(columns))
+        return compiled(graph, self._observation, *specs, *before)
 
     def _gradient_graph(
-        self, names: tuple[str, ...], observations: tf.Tensor, *columns: tf.Tensor
+        self, names: tuple[str, ...], observations: tf.Tensor, *arrays: tf.Tensor
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+        columns, before = arrays[: len(names)], arrays[len(names) :]
         weights = self.weights.read_value()
         with tf.GradientTape() as tape:
             tape.watch(weights)
-            outputs = self._forward(weights, observations)
+            outputs = self._forward(weights, observations, *before)
             loss, figures = self.algorithm.loss(outputs, **dict(zip(names, columns, strict=True)))
+            loss *= self._loss_scale
         gradient = tape.gradient(loss, weights)
         figures["gradient_norm"] = norm = tf.norm(gradient)
         # NaN if the norm overflowed, which clipping would have turned into zeros

@@ -25,7 +25,7 @@ class Rule(NamedTuple):
     """How a gradient changes the weights."""
 
     change: Change
-    first: dict[str, float]  # values of its slots
+    first: Callable[[schema.Optimizer], dict[str, float]]  # values of its slots
     rate: Callable[[schema.Optimizer, float, int], float]  # config, scheduled rate, step t ≥ 1 → rate of this step
 
 
@@ -42,7 +42,7 @@ def adam_rate(config: schema.Optimizer, rate: float, t: int) -> float:
 
 
 def rmsprop(config: schema.Optimizer, g: tf.Tensor, slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
-    """TensorFlow 1's form: ε inside the root, the mean square starts at 1."""
+    """The form of A3C and TensorFlow 1: ε inside the root."""
     mean_square = config.decay * slots["mean_square"] + (1 - config.decay) * tf.square(g)
     momentum = config.momentum * slots["momentum"] + rate * g / tf.sqrt(mean_square + config.epsilon)
     return momentum, {"mean_square": mean_square, "momentum": momentum}
@@ -56,9 +56,9 @@ def same_rate(_config: schema.Optimizer, rate: float, _t: int) -> float:
     return rate
 
 
-ADAM = Rule(adam, {"m": 0.0, "v": 0.0}, adam_rate)
-RMSPROP = Rule(rmsprop, {"mean_square": 1.0, "momentum": 0.0}, same_rate)
-SGD = Rule(sgd, {}, same_rate)
+ADAM = Rule(adam, lambda _config: {"m": 0.0, "v": 0.0}, adam_rate)
+RMSPROP = Rule(rmsprop, lambda config: {"mean_square": config.mean_square, "momentum": 0.0}, same_rate)
+SGD = Rule(sgd, lambda _config: {}, same_rate)
 
 
 def learning_rate(config: schema.Optimizer, done: float) -> float:
@@ -76,7 +76,8 @@ class FlatOptimizer:
         self._largest_norm = largest_norm
         self._rule: Rule = names.find("optimizer.name", config.name)
         self._slots = {
-            name: tf.Variable(tf.fill(weights.shape, value), name=name) for name, value in self._rule.first.items()
+            name: tf.Variable(tf.fill(weights.shape, value), name=name)
+            for name, value in self._rule.first(config).items()
         }
         self._steps = 0
         vector, scalar = tf.TensorSpec(weights.shape, tf.float32), tf.TensorSpec((), tf.float32)

@@ -52,12 +52,15 @@ class PPO:
             "old_log_probabilities": batch.log_probabilities,
         }
 
-    def minibatches(self, steps: int, seed: int, update: int) -> Iterator[Array | slice]:
-        """Draw time steps, of all simulators, for each minibatch: the same in every layout of the job."""
+    def minibatches(self, count: int, seed: int, update: int, whole: bool = False) -> Iterator[Array | slice]:
+        """Draw time steps, of all simulators, for each minibatch; or take every nth simulator, in a drawn order.
+
+        Both are the same in every layout of the job, as n divides the simulators of a rank.
+        """
         for number in range(self._passes):
-            order = time_order(seed, update, number, steps)
+            order = time_order(seed, update, number, self._minibatches if whole else count)
             for first in range(self._minibatches):
-                yield order[first :: self._minibatches]
+                yield slice(order[first], None, self._minibatches) if whole else order[first :: self._minibatches]
 
     def loss(
         self,

@@ -35,7 +35,8 @@ def agent_for(config: Config, spaces: Spaces) -> Agent:
     algorithm: Algorithm = names.find("algorithm.name", config.algorithm.name)(config.algorithm, spaces)
     network = networks.build(config.model, spaces, algorithm.heads, config.train.seed)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
-    return Agent(network, algorithm, spaces, clip, config.train.seed, config.train.total_steps)
+    scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
+    return Agent(network, algorithm, spaces, clip, scale, seed, total_steps)
 
 
 def trained(saved: Checkpoint) -> Agent:

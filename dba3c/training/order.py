@@ -106,11 +106,12 @@ def dry_run(order: Order, ranks: int) -> str:
     parameters = agent.layout.total
     updates = len(list(agent.algorithm.minibatches(config.actor.n_steps, 0, 0)))  # from one segment
     batch = config.batch_size
+    cells = f" {config.model.memory} LSTM cells," if config.model.memory else ""
     rows = {
         "game": f"{config.env.game}, profile {config.env.profile}",
         "ranks": f"{ranks} × {config.env.n_sim} simulators = {ranks * config.env.n_sim}",
         "batch": f"{ranks} × {batch:,} samples = {ranks * batch:,}, for {updates} update{'s' * (updates > 1)}",
-        "network": f"{config.model.torso}, {config.model.hidden} hidden units, {parameters:,} parameters",
+        "network": f"{config.model.torso}, {config.model.hidden} hidden units,{cells} {parameters:,} parameters",
         "message": f"{4 * parameters / 1e6:.1f} MB from each rank in every update, {config.comm.strategy}",
         "end": ends(config, config.train.total_steps * updates // (ranks * batch)),
         "run": f"{order.run_dir}, {'is resumed' if saved_config(order.run_dir) else 'is new'}",

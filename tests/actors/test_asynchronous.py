@@ -18,7 +18,7 @@ from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.types import Array, Batch, Prediction
 from tests.actors.async_scene import PATIENCE, Delay, Scene, playing, settings
 from tests.fakes import scripted_env
-from tests.fakes.scripted_env import Moment, ScriptedPolicy, ends, moments, raw_reward, scripted, value
+from tests.fakes.scripted_env import CountingPolicy, Moment, ScriptedPolicy, ends, moments, raw_reward, scripted, value
 from tests.fakes.waiting import within
 
 GAMMA = 0.99
@@ -152,6 +152,23 @@ def test_lag_is_bounded(slow: str) -> None:
     lags = np.concatenate(scene.lags)
     assert lags.min() >= 0
     assert 1 <= lags.max() <= lag_bound(config)
+
+
+@pytest.mark.parametrize(("group_size", "segments"), [(1, 1), (2, 3), (4, 4)])
+def test_what_remembers_gets_whole_segments_and_forgets_where_episodes_end(group_size: int, segments: int) -> None:
+    config = settings(4, group_size, 5, 5 * segments)
+    with playing(config, random_speed(group_size), CountingPolicy()) as scene:
+        batches = scene.learn(120 // segments)
+    played: dict[int, list[Moment]] = defaultdict(list)
+    for batch in batches:
+        assert batch.observations.shape[:2] == (6, segments)
+        assert batch.memory[:, 0].tolist() == [at.step for at in moments(batch.observations[0])]
+        np.testing.assert_array_equal(batch.ended.ravel(), [ends(at) for at in moments(batch.observations[:-1])])
+        for segment in range(segments):
+            shown = moments(batch.observations[:-1, segment])
+            played[shown[0].simulator] += shown
+    assert sum(map(len, played.values())) == 600
+    assert all(shown == scripted(simulator, len(shown)) for simulator, shown in played.items())
 
 
 class BusyPolicy(ScriptedPolicy):

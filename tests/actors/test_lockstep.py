@@ -11,9 +11,19 @@ from dba3c.actors.lockstep import Lockstep
 from dba3c.actors.segment import BY_TIME
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.timings import Timings
-from dba3c.types import Array, Batch, Prediction
+from dba3c.types import Batch
 from tests.fakes import scripted_env
-from tests.fakes.scripted_env import Moment, ScriptedPolicy, TapeEnv, ends, moments, raw_reward, scripted, value
+from tests.fakes.scripted_env import (
+    CountingPolicy,
+    Moment,
+    ScriptedPolicy,
+    TapeEnv,
+    ends,
+    moments,
+    raw_reward,
+    scripted,
+    value,
+)
 from tests.fakes.settings import settings
 
 GAMMA = np.float32(0.99)
@@ -161,16 +171,6 @@ def test_close_closes_the_simulators() -> None:
     env = TapeEnv(2)
     Lockstep(settings("env.n_sim=2"), env, ScriptedPolicy(), 0, Timings()).close()
     assert env.closed
-
-
-class CountingPolicy(ScriptedPolicy):
-    """Remembers how many steps of its episode a simulator has made."""
-
-    memory_size = 1
-
-    def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
-        assert memory[:, 0].tolist() == [at.step for at in moments(observations)]
-        return super().act(observations, noise, simulators, memory)._replace(memory=memory + 1)
 
 
 def test_memory_follows_the_episodes_and_is_not_moved_by_the_bootstrap() -> None:

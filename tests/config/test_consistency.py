@@ -16,6 +16,7 @@ FIXED_CHANGES = (
     "env.width=9",
     "model.torso=nature",
     "model.hidden=64",
+    "model.memory=8",
     "model.standardise=True",
     "optimizer.name=sgd",
 )
@@ -67,6 +68,15 @@ def test_ppo_needs_whole_minibatches_and_saves_between_rollouts() -> None:
     assert load(*exact, "checkpoint.every_updates=24").checkpoint.every_updates == 24
     with pytest.raises(ConfigError, match=r"^checkpoint\.every_updates=25: .* multiple of the 12 updates"):
         load(*exact, "checkpoint.every_updates=25")
+
+
+def test_a_memory_needs_whole_segments_and_minibatches_of_simulators() -> None:
+    assert load("model.memory=8", "train.batch_size=35").batch_size == 35
+    with pytest.raises(ConfigError, match=r"^train\.batch_size=32: with model\.memory .* multiple of actor\.n_steps=5"):
+        load("model.memory=8")
+    assert load(*PPO, "model.memory=8", "algorithm.minibatches=5").env.n_sim == 10
+    with pytest.raises(ConfigError, match=r"^algorithm\.minibatches=4: must divide env\.n_sim=10"):
+        load(*PPO, "model.memory=8", "algorithm.minibatches=4")
 
 
 def test_backups_and_slow_ranks_must_exist() -> None:

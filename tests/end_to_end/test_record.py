@@ -15,7 +15,7 @@ from dba3c.film import shots
 from dba3c.learning.agent import Agent
 from dba3c.training import build
 from dba3c.training.evaluation import evaluate
-from dba3c.types import Clock
+from dba3c.types import Array, Clock
 from tests.fakes.agents import UPDATES, saved, small
 from tests.fakes.loopback import Loopback
 
@@ -51,6 +51,19 @@ def test_filmed_episodes_have_the_scores_of_evaluation(profile: str) -> None:
     filmed = list(shots.shoot(config, agent, make_env, best, lambda: None))
     assert filmed[-1].score == best.episode.score > 0
     assert filmed[-1].step == len(best.episode.actions)
+
+
+def test_a_film_remembers_what_the_episode_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configured("deepmind", "model.memory=8", "evaluate.games=1")
+    agent, make_env = first_agent(config), build.evaluation_env(config, threads=1)
+    remembered: dict[str, list[Array]] = {"greedy": [], "act": []}
+    for name, memories in remembered.items():
+        method = getattr(agent, name)
+        monkeypatch.setattr(agent, name, lambda *given, m=method, to=memories: (to.append(given[-1]), m(*given))[1])
+    (take,) = shots.play(config, agent, make_env, lambda _: None)
+    assert list(shots.shoot(config, agent, make_env, take, lambda: None))
+    assert np.abs(remembered["greedy"][-1]).max() > 0.01
+    np.testing.assert_allclose(remembered["act"], remembered["greedy"], rtol=1e-5, atol=1e-6)
 
 
 def test_a_stuck_game_is_filmed_until_evaluation_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:

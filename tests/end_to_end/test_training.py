@@ -9,7 +9,7 @@ import numpy as np
 
 from dba3c.run_files import checkpoint
 from dba3c.types import Array
-from tests.fakes import real_jobs
+from tests.fakes import real_jobs, waiting
 
 SUMMARY = {
     "steps", "updates", "seconds", "steps_per_second", "ranks", "cores", "parameters", "weight_hash", "online_score",
@@ -98,6 +98,23 @@ def test_the_default_is_resumed_with_another_number_of_ranks(tmp_path: Path) -> 
     assert second.output.count("3 ranks × 5 simulators = 15, the nearest to the 16 that it was tuned with") == 1
     assert "changed since then: env.n_sim: 16 → 5" in second.output
     assert real_jobs.summary(tmp_path)["updates"] == 13  # eight from each whole segment
+
+
+def test_killed_and_resumed_a_network_that_remembers_equals_the_unbroken_one(tmp_path: Path) -> None:
+    """Games that start anew at every save start with nothing remembered."""
+    options = ("--model.memory=8", "--checkpoint.restart_games=true", "--train.total_steps=2400")
+    unbroken = real_jobs.train(0, tmp_path / "unbroken", *options)
+    assert unbroken.code == 0, unbroken.output
+    killed = tmp_path / "killed"
+    process = real_jobs.start(0, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={killed}", *options)
+    waiting.until(lambda: len(checkpoint.newest_first(killed / "checkpoints")) > 1, 60)
+    process.kill()
+    process.communicate()
+    assert not (killed / "summary.json").exists()
+    resumed = real_jobs.train(0, killed, *options)
+    assert resumed.code == 0, resumed.output
+    assert f"resuming {killed} at update" in resumed.output
+    assert real_jobs.summary(killed)["weight_hash"] == real_jobs.summary(tmp_path / "unbroken")["weight_hash"]
 
 
 def test_weights_depend_on_the_seed_and_not_on_the_number_of_ranks(tmp_path: Path) -> None:

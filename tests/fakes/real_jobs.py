@@ -31,6 +31,9 @@ class Result(NamedTuple):
     output: str  # stdout and stderr together
 
 
+STARTED: list[subprocess.Popen[str]] = []
+
+
 def command(ranks: int, *words: str) -> list[str]:
     """The words that start python on `ranks` ranks; 0 ranks: without a launcher."""
     launcher = [mpirun(), "-np", str(ranks), "--bind-to", "none"] if ranks else []
@@ -42,7 +45,7 @@ def start(ranks: int, *words: str, **environment: str) -> subprocess.Popen[str]:
 
 
 def start_words(words: list[str], **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    process = subprocess.Popen(
         words,
         cwd=ROOT,
         env=single_host(os.environ, ranks=4) | environment,
@@ -50,6 +53,16 @@ def start_words(words: list[str], **environment: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
+    STARTED.append(process)
+    return process
+
+
+def end_all() -> None:
+    """Kill what a test has started and, as it failed, not ended."""
+    for process in STARTED:
+        if process.poll() is None:
+            process.kill()
+    STARTED.clear()
 
 
 def run(ranks: int, *words: str, seconds: float = 120.0, **environment: str) -> Result:

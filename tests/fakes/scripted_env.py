@@ -150,3 +150,19 @@ class ScriptedPolicy:
 
     def greedy(self, observations: Array, memory: Array) -> tuple[Array, Array]:
         return np.array([action(at) for at in moments(observations)], np.int32), memory
+
+
+class CountingPolicy(ScriptedPolicy):
+    """Remembers how many steps of its episode a simulator has made; refuses to act if it remembers anything else."""
+
+    memory_size = 1
+
+    def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
+        return super().act(observations, noise, simulators, memory)._replace(memory=self._counted(observations, memory))
+
+    def greedy(self, observations: Array, memory: Array) -> tuple[Array, Array]:
+        return super().greedy(observations, memory)[0], self._counted(observations, memory)
+
+    def _counted(self, observations: Array, memory: Array) -> Array:
+        assert memory[:, 0].tolist() == [at.step for at in moments(observations)]
+        return memory + 1

@@ -15,7 +15,7 @@ from dba3c.types import Array, Clock
 
 PAPER: dict[str, Any] = {  # Table 1, and RMSProp as PAAC has it
     "name": "adam", "learning_rate": 0.001, "schedule": "constant", "beta1": 0.8, "beta2": 0.75, "epsilon": 1e-8,
-    "decay": 0.99, "momentum": 0.0,
+    "decay": 0.99, "momentum": 0.0, "mean_square": 1.0,
 }  # fmt: skip
 NAMES = ["adam", "rmsprop", "sgd"]
 START = Clock(updates=0, steps=0, total_steps=1)
@@ -61,9 +61,9 @@ def slow_adam(c: Config, grads: Array, start: Array) -> Array:
 
 
 def slow_rmsprop(c: Config, grads: Array, start: Array) -> Array:
-    """s ← ρ·s + (1−ρ)·g² from s = 1;  u ← μ·u + η·g/√(s + ε);  w ← w − u, element by element."""
+    """s ← ρ·s + (1−ρ)·g²;  u ← μ·u + η·g/√(s + ε);  w ← w − u, element by element."""
     weights, path = [float(w) for w in start], []
-    s, u = [1.0] * len(weights), [0.0] * len(weights)
+    s, u = [c.mean_square] * len(weights), [0.0] * len(weights)
     for gradient in grads:
         for i, g in enumerate(map(float, gradient)):
             s[i] = c.decay * s[i] + (1 - c.decay) * g * g
@@ -91,6 +91,7 @@ SLOW = {"adam": slow_adam, "rmsprop": slow_rmsprop, "sgd": slow_sgd}
         {"name": "rmsprop", "epsilon": 0.1},
         {"name": "rmsprop", "epsilon": 1e-5, "momentum": 0.9, "learning_rate": 0.01},
         {"name": "rmsprop", "decay": 0.5, "momentum": 0.5},
+        {"name": "rmsprop", "epsilon": 0.1, "mean_square": 0.0},
         {"name": "sgd", "learning_rate": 0.1},
     ],
 )

@@ -30,6 +30,8 @@ PPO = (
     "algorithm.entropy_schedule=linear",
 )  # fmt: skip
 
+LSTM = ("model.memory=8",)
+
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
     rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1}[optimizer]
@@ -50,7 +52,7 @@ def settings(n_sim: int, optimizer: str, *more: str) -> Config:
 
 @cache
 def agent_with_first_weights(algorithm: tuple[str, ...]) -> tuple[Agent, Array]:
-    agent = build.agent(settings(1, "adam", *algorithm))
+    agent = build.agent(settings(SIMULATORS, "adam", *algorithm))
     return agent, np.array(agent.weights.numpy())
 
 
@@ -93,8 +95,8 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
 
 @pytest.mark.parametrize(
     ("optimizer", "more"),
-    [("adam", ()), ("rmsprop", ()), ("sgd", ()), ("adam", PPO)],
-    ids=["adam", "rmsprop", "sgd", "ppo"],
+    [("adam", ()), ("rmsprop", ()), ("sgd", ()), ("adam", PPO), ("adam", LSTM), ("adam", (*PPO, *LSTM))],
+    ids=["adam", "rmsprop", "sgd", "ppo", "lstm", "ppo-lstm"],
 )
 def test_layouts_learn_the_same(transport: Transport, optimizer: str, more: tuple[str, ...]) -> None:
     shared = weights_shared(optimizer, more, transport)

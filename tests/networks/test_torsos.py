@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,13 @@ STRIDES = {"ba3c": (1, 1, 1, 1), "ba3c_linear": (1, 1, 1, 1), "nips": (4, 2), "n
 POOLED = {"ba3c": 3, "ba3c_linear": 3, "nips": 0, "nature": 0}  # the first so many convolutions
 
 
+def model(torso: str = "nips", hidden: int = 16, **more: Any) -> Model:
+    return Model(**{"torso": torso, "hidden": hidden, "memory": 0, "init": "torso", "standardise": False} | more)
+
+
 @cache
 def network(torso: str, hidden: int = 128, seed: int = 0) -> Network:
-    return build(Model(torso=torso, hidden=hidden, standardise=False), spaces(N_ACTIONS, SHAPES[torso]), HEADS, seed)
+    return build(model(torso, hidden), spaces(N_ACTIONS, SHAPES[torso]), HEADS, seed)
 
 
 def forward(net: Network, vector: tf.Tensor, seen: Array) -> tuple[tf.Tensor, tf.Tensor]:
@@ -120,7 +125,7 @@ def test_standardised_observations() -> None:
     """Less the mean of all pixels of all frames, over their standard deviation; one colour alone gives zeros."""
     seen = np.concatenate([observations(GRAY), np.full((1, *GRAY), 87, np.uint8)])
     seen[1] //= 4
-    net = build(Model(torso="nips", hidden=16, standardise=True), spaces(N_ACTIONS, GRAY), HEADS, 0)
+    net = build(model(standardise=True), spaces(N_ACTIONS, GRAY), HEADS, 0)
     vector = unsettled(net)
     logits, values = forward(net, tf.constant(vector), seen)
     shades = seen / 255.0
@@ -218,7 +223,7 @@ def test_biases_start_at_zero(torso: str) -> None:
 def test_seed_decides_the_weights(torso: str) -> None:
     """The same seed gives the same bits, whatever was built before; another one gives other kernels throughout."""
     first = network(torso, 16, seed=7)
-    again = build(Model(torso=torso, hidden=16, standardise=False), spaces(N_ACTIONS, SHAPES[torso]), HEADS, 7)
+    again = build(model(torso), spaces(N_ACTIONS, SHAPES[torso]), HEADS, 7)
     other = network(torso, 16, seed=8)
     assert first.initial.tobytes() == again.initial.tobytes()
     assert first.layout == again.layout == other.layout
@@ -238,9 +243,29 @@ def test_neighbouring_seeds_share_no_numbers() -> None:
     assert np.mean(ours["conv1/kernel"].ravel()[:size] == theirs["conv0/kernel"].ravel()) < 0.01
 
 
+@pytest.mark.parametrize("memory", [0, 32])
+def test_torch_start_is_uniform_within_the_root_of_the_inputs(memory: int) -> None:
+    net = build(model(hidden=64, memory=memory, init="torch"), spaces(N_ACTIONS, GRAY), HEADS, 3)
+    weights = by_name(net, net.initial)
+    inputs = {"conv0": 4 * 8 * 8, "conv1": 16 * 4 * 4, "hidden": 9 * 9 * 32, "policy": memory or 64}
+    for layer, count in inputs.items():
+        limit = count**-0.5
+        kernel, both = weights[f"{layer}/kernel"], [*weights[f"{layer}/kernel"].ravel(), *weights[f"{layer}/bias"]]
+        assert limit * 0.9 < np.abs(both).max() <= limit
+        assert weights[f"{layer}/bias"].all()
+        assert kernel.std() == pytest.approx(limit / math.sqrt(3), rel=0.1)
+    if memory:
+        assert np.abs(weights["memory/kernel"]).max() == pytest.approx(64**-0.5, rel=0.01)
+        assert np.abs(weights["memory/recurrent"]).max() == pytest.approx(32**-0.5, rel=0.01)
+
+
+def test_a_single_head_is_enough() -> None:
+    net = build(model(), spaces(shape=GRAY), {"value": Head(1)}, 0)
+    assert net.forward(tf.constant(net.initial), np.zeros((5, *GRAY), np.uint8))["value"].shape == (5, 1)
+
+
 def test_an_algorithm_may_ask_for_other_heads() -> None:
-    model = Model(torso="nips", hidden=16, standardise=False)
-    net = build(model, spaces(shape=GRAY), {"mean": Head(3), "spread": Head(2), "value": Head(1)}, 0)
+    net = build(model(), spaces(shape=GRAY), {"mean": Head(3), "spread": Head(2), "value": Head(1)}, 0)
     outputs = net.forward(tf.constant(net.initial), np.zeros((5, *GRAY), np.uint8))
     assert {name: tuple(tensor.shape) for name, tensor in outputs.items()} == {
         "mean": (5, 3),
@@ -254,4 +279,4 @@ def test_pictures_that_are_too_small_are_refused(torso: str) -> None:
     with pytest.raises(
         ConfigError, match=f"^model.torso={torso}: .* too large for observations of 20×20 pixels; choose"
     ):
-        build(Model(torso=torso, hidden=8, standardise=False), spaces(), HEADS, seed=0)
+        build(Model(torso=torso, hidden=8, memory=0, init="torso", standardise=False), spaces(), HEADS, seed=0)

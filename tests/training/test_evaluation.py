@@ -17,7 +17,7 @@ from dba3c.training.evaluation import Evaluation, evaluate
 from dba3c.types import Array, Step, VectorEnv
 from tests.fakes.batches import spaces
 from tests.fakes.loopback import Loopback
-from tests.fakes.scripted_env import ScriptedPolicy
+from tests.fakes.scripted_env import CountingPolicy, Moment, ScriptedPolicy, TapeEnv, game_length
 from tests.fakes.settings import settings
 from tests.fakes.thread_ranks import ThreadRank, on_ranks
 
@@ -114,6 +114,14 @@ def test_each_game_is_played_once_with_the_same_score_on_any_number_of_ranks(siz
     seeds = seeds_of(count)
     assert sorted(played) == sorted(seeds)
     assert all(result == Evaluation([score_of(seed) for seed in seeds], full=True) for result in results)
+
+
+def test_episodes_are_remembered_from_their_own_start_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups end at different moments, and simulators whose episode is over play on in the next one."""
+    monkeypatch.setattr(greedy, "GROUP", 2)
+    firsts = iter(range(0, 6, 2))
+    made = greedy.play(CountingPolicy(), lambda n_sim: TapeEnv(n_sim, next(firsts)), np.arange(6), lambda _: None)
+    assert [len(episode.actions) for episode in made] == [game_length(Moment(number, 0, 0)) for number in range(6)]
 
 
 def test_games_are_drawn_from_seed_and_update() -> None:
