@@ -69,6 +69,28 @@ def test_catch_is_learned(kind: str) -> None:
     assert np.isfinite(agent.weights.numpy()).all()
 
 
+@pytest.mark.parametrize(("cells", "kind"), [(32, "lockstep"), (32, "async"), (0, "lockstep")])
+def test_catch_that_hides_the_ball_is_learned_by_what_remembers(cells: int, kind: str) -> None:
+    """The ball shows in the first row only. The paddle's own place says left, middle or right: three balls of five.
+
+    Whoever remembers nothing can thus score 0.2 on average, and a little more in a lucky evaluation.
+    """
+    config = catch_settings(
+        "env.blind=true", f"model.memory={cells}", f"actor.kind={kind}", "actor.group_size=8", "actor.n_steps=8",
+        "optimizer.learning_rate=0.003", "optimizer.beta1=0.9", "optimizer.beta2=0.99",
+        f"train.total_steps={2 * STEPS}",
+    )  # fmt: skip
+    agent, updates, _ = learn(config)
+    score = evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean
+    assert mean_score(updates[:20]) < -0.4
+    if cells:
+        assert mean_score(updates[-100:]) > 0.8
+        assert score > 0.8
+    else:
+        assert mean_score(updates[-100:]) < 0.3
+        assert score < 0.6
+
+
 def test_several_passes_learn_catch_from_half_the_steps() -> None:
     ppo = ("algorithm.name=ppo", "actor.n_steps=32", "algorithm.passes=3", "algorithm.minibatches=4")
     config = catch_settings(*ppo, "optimizer.beta1=0.9", "optimizer.beta2=0.99", f"train.total_steps={STEPS // 2}")
