@@ -23,7 +23,7 @@ def wait_for_ranks(launcher: int) -> list[int]:
     return real_jobs.ranks_of(launcher)
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(int(os.environ.get("TRIES", "4"))))
 @pytest.mark.fault(31, "SIGSTOP for ever while the job starts")
 def test_a_rank_that_is_stopped_while_it_starts_is_noticed(tmp_path: Path, happened: Happened, number: int) -> None:
     """At a random moment of the imports, of MPI's start, of the handshake or of the first update."""
