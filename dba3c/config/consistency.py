@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Comm, Config
+from dba3c.config.schema import PAPER_STICKY, Comm, Config
 
 
 def check_contradictions(config: Config) -> None:
@@ -20,6 +20,7 @@ def check_contradictions(config: Config) -> None:
         check_asynchronous(config)
     if config.debug.staleness and config.comm.strategy != "allreduce":
         raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
+    check_sticky(config)
     if config.algorithm.name == "ppo":
         check_ppo(config)
     if config.model.memory and config.batch_size % config.actor.n_steps:
@@ -31,6 +32,20 @@ def check_contradictions(config: Config) -> None:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
         )
+
+
+def check_sticky(config: Config) -> None:
+    """Refuse sticky actions where the profile has none, or has its own."""
+    profile = config.env.profile
+    if profile == "deepmind":
+        return
+    own = PAPER_STICKY if profile == "paper" else 0.0
+    for name, value, unset in (("env", config.env.sticky, 0.0), ("evaluate", config.evaluate.sticky, "auto")):
+        if value not in (unset, own):
+            has = f"repeats actions with probability {own:g}, always" if own else "has no sticky actions"
+            raise ConfigError(
+                f"{name}.sticky={value:g}: env.profile={profile} {has}; leave it out, or use env.profile=deepmind"
+            )
 
 
 def check_asynchronous(config: Config) -> None:
@@ -107,6 +122,7 @@ FIXED = (
     "env.game",
     "env.profile",
     "env.width",
+    "env.full_action_space",
     "model.torso",
     "model.hidden",
     "model.memory",
