@@ -44,7 +44,7 @@ class EpsilonGreedy:
         """Compute ε of each simulator, which falls from 1 in a straight line: [B] → [B, 1]."""
         done = min(1.0, clock.steps / self._steps)
         finals = self._finals[simulators % len(self._finals)]
-        return (1 + done * (finals - 1)).astype(np.float32)[:, np.newaxis]
+        return np.array(1 + done * (finals - 1), np.float32)[:, np.newaxis]
 
     def follow(self, clock: Clock) -> None:
         self.mean.assign(self.epsilons(np.arange(len(self._finals)), clock).mean())
