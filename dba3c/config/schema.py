@@ -78,6 +78,7 @@ class Actor(Section):
     group_size: Count
     queue_batches: Count
     carry: bool
+    shards: Count
 
 
 class Algorithm(Section):

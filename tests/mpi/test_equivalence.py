@@ -31,6 +31,7 @@ PPO = (
 )  # fmt: skip
 
 LSTM = ("model.memory=8",)
+SHARDS = ("actor.shards=2",)
 
 Q = {  # the target network is copied within the four updates, and the simulators explore differently
     returns: (
@@ -111,6 +112,7 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
         pytest.param("adam", PPO, id="ppo"),
         pytest.param("adam", LSTM, id="lstm"),
         pytest.param("adam", (*PPO, *LSTM), id="ppo-lstm"),
+        pytest.param("adam", SHARDS, id="shards"),
         *(pytest.param("adam", options, id=f"q-{returns}") for returns, options in Q.items()),
     ],
 )
