@@ -81,6 +81,7 @@ class Actor(Section):
     n_steps: Count
     group_size: Count
     queue_batches: Count
+    carry: bool
     shards: Count
 
 
@@ -97,6 +98,10 @@ class Algorithm(Section):
     passes: Count
     minibatches: Count
     ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
+    returns: Literal["one_step", "n_step", "sarsa"]
+    target_every_steps: Steps
+    epsilons: Annotated[tuple[Probability, ...], Field(min_length=1, max_length=1000)]
+    epsilon_steps: Steps
 
 
 class Optimizer(Section):
@@ -186,6 +191,12 @@ class Config(Section):
         """Samples per rank and update."""
         size = self.train.batch_size
         return self.env.n_sim * self.actor.n_steps if size == "auto" else size
+
+    @property
+    def whole_segments(self) -> bool:
+        """Whether learning needs segments as they were played: each step's successor, and what was remembered."""
+        q_of_one_step = self.algorithm.name == "q" and self.algorithm.returns != "n_step"
+        return self.model.memory > 0 or q_of_one_step
 
     @property
     def target_score(self) -> float | None:
