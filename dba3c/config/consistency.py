@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Comm, Config
+from dba3c.config.schema import PAPER_STICKY, Comm, Config
 
 
 def check_contradictions(config: Config) -> None:
@@ -20,16 +20,48 @@ def check_contradictions(config: Config) -> None:
         check_asynchronous(config)
     if config.debug.staleness and config.comm.strategy != "allreduce":
         raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
+    check_sticky(config)
     if config.algorithm.name == "ppo":
         check_ppo(config)
-    if config.model.memory and config.batch_size % config.actor.n_steps:
+    if config.algorithm.name == "q":
+        check_q(config)
+    if config.whole_segments and config.batch_size % config.actor.n_steps:
+        why = "model.memory" if config.model.memory else f"algorithm.returns={config.algorithm.returns}"
         raise ConfigError(
-            f"train.batch_size={config.batch_size}: with model.memory a batch has whole segments; use a multiple of"
+            f"train.batch_size={config.batch_size}: with {why} a batch has whole segments; use a multiple of"
             f" actor.n_steps={config.actor.n_steps}"
         )
+    if config.actor.shards > 1:
+        check_shards(config)
     if config.env.n_sim % config.actor.group_size:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
+        )
+
+
+def check_sticky(config: Config) -> None:
+    """Refuse sticky actions where the profile has none, or has its own."""
+    profile = config.env.profile
+    if profile == "deepmind":
+        return
+    own = PAPER_STICKY if profile == "paper" else 0.0
+    for name, value, unset in (("env", config.env.sticky, 0.0), ("evaluate", config.evaluate.sticky, "auto")):
+        if value not in (unset, own):
+            has = f"repeats actions with probability {own:g}, always" if own else "has no sticky actions"
+            raise ConfigError(
+                f"{name}.sticky={value:g}: env.profile={profile} {has}; leave it out, or use env.profile=deepmind"
+            )
+
+
+def check_shards(config: Config) -> None:
+    """Refuse shards that would not be equal, or that an actor does not have."""
+    if config.actor.kind != "lockstep":
+        raise ConfigError(
+            f"actor.shards={config.actor.shards}: actor.kind={config.actor.kind} has threads of its own; use lockstep"
+        )
+    if config.env.n_sim % config.actor.shards:
+        raise ConfigError(
+            f"actor.shards={config.actor.shards}: must divide env.n_sim={config.env.n_sim} into equal shards"
         )
 
 
@@ -70,6 +102,20 @@ def check_ppo(config: Config) -> None:
         )
 
 
+def check_q(config: Config) -> None:
+    """Refuse what would make the targets of Q-learning wrong."""
+    if config.model.memory:
+        raise ConfigError(
+            f"model.memory={config.model.memory}: algorithm.name=q has no memory for its target network; use"
+            " model.memory=0, or another algorithm, such as a3c"
+        )
+    if config.algorithm.returns == "sarsa" and config.actor.kind == "lockstep" and not config.actor.carry:
+        raise ConfigError(
+            "actor.carry=false: algorithm.returns=sarsa learns from the action that is really taken after a segment;"
+            " set actor.carry=true"
+        )
+
+
 def check_ranks(config: Config, ranks: int) -> None:
     """Refuse a run that could not make a single update."""
     if config.comm.strategy == "backup" and config.comm.n_backup >= ranks:
@@ -107,6 +153,7 @@ FIXED = (
     "env.game",
     "env.profile",
     "env.width",
+    "env.full_action_space",
     "model.torso",
     "model.hidden",
     "model.memory",
@@ -119,8 +166,9 @@ def differences(saved: Config, wanted: Config) -> list[str]:
     """What a resumed run changes; ConfigError where the saved arrays would not fit."""
     old, new = saved.flat(), wanted.flat()
     changed = [name for name in new if old.get(name) != new[name] and not name.startswith("targets.")]
+    other_outputs = "q" in (old["algorithm.name"], new["algorithm.name"])  # those of a3c and ppo are the same
     for name in changed:
-        if name in FIXED:
+        if name in FIXED or (name == "algorithm.name" and other_outputs):
             raise ConfigError(
                 f"{name}={new[name]!r}: the checkpoints in this run directory were trained with {old[name]!r};"
                 " choose another --run-dir"

@@ -22,6 +22,8 @@ class A3C:
         self._value_weight = config.value
         self._bonus = EntropyBonus(config.entropy, config.entropy_schedule)
 
+    def begin(self, weights: tf.Variable) -> None: ...
+
     def exploration(self, simulators: Array, _clock: Clock) -> Array:
         return no_exploration(simulators)
 

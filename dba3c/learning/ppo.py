@@ -32,6 +32,8 @@ class PPO:
         self._minibatches = config.minibatches
         self._scale = 1.0  # what advantages are divided by
 
+    def begin(self, weights: tf.Variable) -> None: ...
+
     def exploration(self, simulators: Array, _clock: Clock) -> Array:
         return no_exploration(simulators)
 
