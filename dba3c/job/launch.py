@@ -17,7 +17,7 @@ from pathlib import Path
 from dba3c.config.messages import ConfigError
 from dba3c.job import cores
 from dba3c.job.exit import CODE_FILE, CODES, EXIT_ERROR, EXIT_STOPPED
-from dba3c.job.process import RANKS_OF_MPIRUN, TERMINAL, say
+from dba3c.job.process import RANKS_OF_MPIRUN, TERMINAL, ensure_home, say
 from dba3c.job.signals import STOP_SIGNALS
 from dba3c.job.single_host import single_host
 
@@ -68,6 +68,7 @@ def is_rank() -> bool:
 
 def launch(ranks: int, module: str, argv: list[str]) -> int:
     """Run a module of this package on ranks of this machine; return the exit code that the ranks agree on."""
+    ensure_home()
     launcher = mpirun()
     has = len(cores.place("").cores)
     words = [launcher, *options(ranks, is_open_mpi(launcher)), sys.executable, "-m", module, *argv]

@@ -19,9 +19,8 @@ LIMIT = 3 * 2**30  # bytes
 KILLED = 137
 HOG = """if True:
     import pathlib, sys, time
-    pathlib.Path("/proc/self/oom_score_adj").write_text("-1000")  # not this process
-    taken = []
-    while all(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1] != "0" for pid in sys.argv[1:]):
+    taken, rank = [], pathlib.Path(f"/proc/{sys.argv[1]}/statm")
+    while rank.exists() and rank.read_text().split()[1] != "0":
         taken.append(b"x" * 2**24)
         time.sleep(0.002)
 """
@@ -57,11 +56,13 @@ def test_a_rank_that_is_killed_for_its_memory_is_reported_as_such(
     ranks = [pid for launcher in real_jobs.children(job.pid) for pid in real_jobs.ranks_of(launcher)]
     assert len(ranks) == 2
     since = time.monotonic()
-    hog = start(group, [sys.executable, "-c", HOG, *map(str, ranks)])
+    Path(f"/proc/{ranks[1]}/oom_score_adj").write_text("1000", encoding="ascii")  # this one, not the other program
+    hog = start(group, [sys.executable, "-c", HOG, str(ranks[1])])
     output, _ = job.communicate(timeout=60)
     took = time.monotonic() - since
     hog.communicate(timeout=30)
     assert job.returncode == KILLED, output
+    assert "rank 1 with PID" in output
     assert output.count("the kernel has killed a rank because memory ran out") == 1, output
     assert "--env.n_sim" in output
     assert loadable(tmp_path) >= 10
