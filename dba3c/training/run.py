@@ -213,10 +213,13 @@ class Run:
 
         All ranks wait for that here, where a watchdog sees to it: MPI_Finalize does not wait for a slow disk.
         """
-        with self._ranks.busy("saving", self._config.checkpoint.save_seconds), self._speaking:
+        limit = self._config.checkpoint.save_seconds
+        with self._speaking:
             self._said_last = True
-            self._log.close(None if self._directory.taken else summary)  # the panel would be painted below what is said
+            with self._ranks.busy("saving", limit):  # before the last line: the panel would be painted below it
+                self._log.close(None if self._directory.taken else summary)
             self._log.say(text)
+        with self._ranks.busy("saving", limit):
             self._keep_exit_code(code)
         self._ranks.transport.broadcast(None)
 

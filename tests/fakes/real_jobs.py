@@ -31,6 +31,7 @@ class Result(NamedTuple):
     output: str  # stdout and stderr together
 
 
+PATIENCE = 300.0  # seconds that a job of a few seconds may take on a busy machine
 STARTED: list[subprocess.Popen[str]] = []
 
 
@@ -65,12 +66,12 @@ def end_all() -> None:
     STARTED.clear()
 
 
-def run(ranks: int, *words: str, seconds: float = 120.0, **environment: str) -> Result:
+def run(ranks: int, *words: str, seconds: float = PATIENCE, **environment: str) -> Result:
     """Run to the end; a job that outlives its time is killed and fails the test."""
     return run_words(command(ranks, *words), seconds, **environment)
 
 
-def run_words(words: list[str], seconds: float = 120.0, **environment: str) -> Result:
+def run_words(words: list[str], seconds: float = PATIENCE, **environment: str) -> Result:
     process = start_words(words, **environment)
     try:
         output, _ = process.communicate(timeout=seconds)

@@ -52,7 +52,7 @@ class Job:
         """Until a checkpoint of that update, or a later one, is there."""
         waiting.until(lambda: newest_update(self.run_dir) >= update, why=lambda: self.output)
 
-    def wait_for_words(self, words: str, seconds: float = 90.0) -> None:
+    def wait_for_words(self, words: str, seconds: float = real_jobs.PATIENCE) -> None:
         waiting.until(lambda: words in self.output, seconds, why=lambda: self.output)
 
     def rank(self, number: int) -> int:
@@ -86,7 +86,7 @@ class Job:
     def interrupt(self) -> None:
         self._process.send_signal(signal.SIGINT)
 
-    def end(self, since: float, seconds: float = 120.0, started: bool = True) -> Ended:
+    def end(self, since: float, seconds: float = real_jobs.PATIENCE, started: bool = True) -> Ended:
         """Wait for the end; a job that outlives its time is killed and fails the test. Nothing may be left over.
 
         Only a job that has not `started` to train may leave shared memory, which it has not yet taken the names from.

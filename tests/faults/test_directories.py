@@ -41,7 +41,7 @@ def test_a_directory_that_was_removed_is_created_again_and_no_other_job_can_trai
     assert second.code == EXIT_BAD_INPUT, second.output
     assert "is training there" in second.output
     os.kill(real_jobs.ranks_of(process.pid)[0], signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     assert process.returncode == EXIT_STOPPED, output
     assert output.count(CREATED_AGAIN) >= 1, output
     assert loadable(run_dir) == real_jobs.summary(run_dir)["updates"]
@@ -63,7 +63,7 @@ def test_a_job_whose_directory_was_taken_ends_and_leaves_it_alone(tmp_path: Path
         run_dir.rename(tmp_path / "moved")
         other.rename(run_dir)
         since = time.monotonic()
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=180)
     took = time.monotonic() - since
     assert process.returncode == EXIT_NOT_SAVED, output
     assert output.count("another job has begun to train there: this one ends") == 1, output

@@ -21,9 +21,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def train(ranks: int, run_dir: Path, library: str, seconds: int, *options: str, name: str = "") -> real_jobs.Result:
-    """The first saves are quick; from the eleventh fsync on each takes so many seconds, or each of one file."""
-    slow = {"LD_PRELOAD": library, "SLOW_SECONDS": str(seconds)}
-    slow |= {"SLOW_AFTER": "0", "SLOW_NAME": name} if name else {"SLOW_AFTER": "10"}
+    """Every fsync from the third checkpoint on takes so many seconds, or every one of a file."""
+    slow = {"LD_PRELOAD": library, "SLOW_SECONDS": str(seconds), "SLOW_NAME": name or "update-"}
+    slow |= {"SLOW_AFTER": "0" if name else "2"}
     return real_jobs.train(ranks, run_dir, *SOON, *options, **slow)
 
 
@@ -43,8 +43,11 @@ def test_a_save_that_hangs_is_reported_and_then_ends_the_job(
 
 @pytest.mark.fault(28, "a disk is slow: fsync takes longer than comm.silence_seconds")
 def test_a_slow_save_ends_nothing(tmp_path: Path, happened: Happened, library: str) -> None:
-    result = train(2, tmp_path, library, 7, "--train.total_steps=480", "--checkpoint.every_updates=15")
+    result = train(2, tmp_path, library, 7, "--train.total_steps=480")
     assert result.code == 0, result.output
+    assert result.output.count(f"rank 0 on {HOST} has been saving for 5 s so far") == 2, (
+        result.output
+    )  # 30, and the last
     assert real_jobs.summary(tmp_path)["updates"] == 30
     happened("reported, training continues, code 0")
 

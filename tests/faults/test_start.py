@@ -92,7 +92,7 @@ def test_a_second_job_on_a_run_directory_is_refused_and_names_the_owner(tmp_path
         assert f"process {owner} on" in second.output
         os.kill(int(owner), signal.SIGKILL)
     finally:
-        first.communicate(timeout=60)
+        first.communicate(timeout=180)
     result = real_jobs.train(2, tmp_path, "--train.total_steps=16")  # the lock of a dead job does not hold up the next
     assert result.code == 0, result.output
     happened("the second is refused, the owner named; the lock of a dead owner does not count")

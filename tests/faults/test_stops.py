@@ -52,7 +52,7 @@ def test_a_signal_to_mpirun_is_noted_in_the_run_directory(
     assert exit_code(tmp_path) is None
     since = time.monotonic()
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     took = time.monotonic() - since
     assert process.returncode != 0
     assert stopped(tmp_path), output
@@ -81,7 +81,7 @@ def test_ctrl_c_under_mpirun_loses_nothing(tmp_path: Path, happened: Happened) -
         path.unlink()  # what is there from now on was saved later, or because of the signal
     ranks, since = real_jobs.ranks_of(process.pid), time.monotonic()
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     assert "Traceback" not in output
     assert stopped(tmp_path)
     saved = checkpoint.newest_first(tmp_path / "checkpoints")
