@@ -32,6 +32,7 @@ class GreedyGroup:
         self._env = env
         self._seeds = seeds
         self._memory_size = memory_size
+        self._pictures = env.observation_space.dtype == np.uint8  # numbers may stand still while time goes by
         self._start()
 
     def _start(self) -> None:
@@ -58,7 +59,7 @@ class GreedyGroup:
         self.scores += step.rewards * self._running
         same = (step.observations == self.observations).reshape(len(actions), -1).all(axis=1)
         self._unchanged = np.where(same, self._unchanged + 1, 0)
-        stuck = (self._unchanged >= STUCK_STEPS) & ~step.ended
+        stuck = (self._unchanged >= STUCK_STEPS) & ~step.ended & self._pictures
         self._cut |= self._running & (stuck | step.cut if len(step.cut) else stuck)
         self._running &= ~step.ended & ~stuck
         self.memory = remembered(memory, step)

@@ -18,7 +18,7 @@ from dba3c.types import Batch, Episode, Policy, Prediction, VectorEnv
 def make(
     config: Config, simulators: MakeSimulators, policy: Policy, first_simulator: int, threads: int, timings: Timings
 ) -> Lockstep:
-    """Make the actor with all simulators of a rank in one vector env."""
+    """Make the actor with all simulators of a rank in one vector env; actor.kind says what a segment is."""
     env = simulators(first_simulator, config.env.n_sim, threads)
     return Lockstep(config, env, policy, first_simulator, timings)
 
@@ -61,7 +61,8 @@ class Lockstep:
         self._segment.predicted(self._observations, prediction, self._policy.version, self._memory)
         with self._timings.measure("env"):
             step = self._env.step(prediction.actions)
-        self._segment.stepped(step, final_values(self._policy, step, self._simulators, prediction.memory))
+        bootstraps = final_values(self._policy, step, self._simulators, prediction.memory)
+        self._segment.stepped(step, bootstraps, self._policy.reward_scale)
         self._episodes += self._running.count(step)
         self._memory = remembered(prediction.memory, step)
         self._observations = step.observations

@@ -14,6 +14,10 @@ def check_contradictions(config: Config) -> None:
             f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
             f" actor.n_steps = {segment}; set train.batch_size=auto or {segment}, or actor.kind=async"
         )
+    if config.actor.kind == "episodes":
+        check_episodes(config)
+    if (config.env.normalise_observations or config.env.normalise_rewards) and config.debug.staleness:
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: statistics for normalising cannot be late")
     if config.comm.strategy != "backup" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
     if config.comm.strategy in ("server", "hogwild"):
@@ -33,8 +37,28 @@ def check_contradictions(config: Config) -> None:
         )
 
 
+def check_episodes(config: Config) -> None:
+    """Refuse what does not go together with segments of whole episodes."""
+    if config.env.n_sim != 1:
+        raise ConfigError(
+            f"env.n_sim={config.env.n_sim}: with actor.kind=episodes a rank has one simulator; set env.n_sim=1 and use"
+            " more ranks"
+        )
+    if config.train.batch_size != "auto":
+        raise ConfigError(
+            f"train.batch_size={config.train.batch_size}: with actor.kind=episodes a rank's batch is one episode; set"
+            " train.batch_size=auto"
+        )
+
+
 def check_asynchronous(config: Config) -> None:
     """Refuse what does not go together with weights that change at any time."""
+    for key in ("normalise_observations", "normalise_rewards"):
+        if getattr(config.env, key):
+            raise ConfigError(
+                f"env.{key}=true: its statistics are the same on all ranks after every update, which"
+                f" comm.strategy={config.comm.strategy} is without; use allreduce or backup"
+            )
     if config.algorithm.name == "ppo":
         raise ConfigError(
             "algorithm.name=ppo: its passes over a segment expect the weights to change by their own updates only;"
@@ -107,10 +131,13 @@ FIXED = (
     "env.game",
     "env.profile",
     "env.width",
+    "env.normalise_observations",
+    "env.normalise_rewards",
     "model.torso",
     "model.hidden",
     "model.memory",
     "model.standardise",
+    "model.separate",
     "optimizer.name",
 )
 

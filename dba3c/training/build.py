@@ -17,6 +17,7 @@ from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
+from dba3c.networks.normalisation import normaliser_for
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
@@ -33,7 +34,8 @@ def agent(config: Config) -> Agent:
 
 def agent_for(config: Config, spaces: Spaces) -> Agent:
     algorithm: Algorithm = names.find("algorithm.name", config.algorithm.name)(config.algorithm, spaces)
-    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed)
+    normaliser = normaliser_for(config.env, spaces)
+    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed, normaliser)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
     return Agent(network, algorithm, spaces, clip, scale, seed, total_steps)
@@ -44,6 +46,7 @@ def trained(saved: Checkpoint) -> Agent:
     learned = agent(saved.config)
     checkpoint.check_length(saved, learned.layout.total)
     learned.load(saved.weights, Clock(saved.progress["updates"], 0, saved.config.train.total_steps))
+    learned.normaliser.restore(saved.statistics)
     return learned
 
 

@@ -31,6 +31,10 @@ PPO = (
 )  # fmt: skip
 
 LSTM = ("model.memory=8",)
+GAUSSIAN = (
+    "env.profile=gymnasium", "env.game=Pendulum-v1", "env.reward_clip=0", "model.torso=mlp", "model.separate=true",
+)  # fmt: skip
+NORMALISED = (*GAUSSIAN, "env.normalise_observations=true", "env.normalise_rewards=true")
 
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
@@ -61,6 +65,7 @@ def new_agent(algorithm: tuple[str, ...] = ()) -> Agent:
     agent, first = agent_with_first_weights(algorithm)
     agent.load(first, Clock(0, 0, 1))
     agent.algorithm.restore({})
+    agent.normaliser.restore({name: 0 * value for name, value in agent.normaliser.state().items()})
     return agent
 
 
@@ -95,8 +100,18 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
 
 @pytest.mark.parametrize(
     ("optimizer", "more"),
-    [("adam", ()), ("rmsprop", ()), ("sgd", ()), ("adam", PPO), ("adam", LSTM), ("adam", (*PPO, *LSTM))],
-    ids=["adam", "rmsprop", "sgd", "ppo", "lstm", "ppo-lstm"],
+    [
+        ("adam", ()),
+        ("rmsprop", ()),
+        ("sgd", ()),
+        ("adam", PPO),
+        ("adam", LSTM),
+        ("adam", (*PPO, *LSTM)),
+        ("adam", GAUSSIAN),
+        ("adam", NORMALISED),
+        ("adam", (*PPO, *NORMALISED)),
+    ],
+    ids=["adam", "rmsprop", "sgd", "ppo", "lstm", "ppo-lstm", "gaussian", "normalised", "ppo-normalised"],
 )
 def test_layouts_learn_the_same(transport: Transport, optimizer: str, more: tuple[str, ...]) -> None:
     shared = weights_shared(optimizer, more, transport)
