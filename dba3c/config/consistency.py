@@ -16,14 +16,12 @@ def check_contradictions(config: Config) -> None:
         )
     if config.actor.kind == "episodes":
         check_episodes(config)
-    if (config.env.normalise_observations or config.env.normalise_rewards) and config.debug.staleness:
-        raise ConfigError(f"debug.staleness={config.debug.staleness}: statistics for normalising cannot be late")
     if config.comm.strategy != "backup" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
     if config.comm.strategy in ("server", "hogwild"):
         check_asynchronous(config)
-    if config.debug.staleness and config.comm.strategy != "allreduce":
-        raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
+    if config.debug.staleness:
+        check_staleness(config)
     if config.algorithm.name == "ppo":
         check_ppo(config)
     if config.model.memory and config.batch_size % config.actor.n_steps:
@@ -31,10 +29,20 @@ def check_contradictions(config: Config) -> None:
             f"train.batch_size={config.batch_size}: with model.memory a batch has whole segments; use a multiple of"
             f" actor.n_steps={config.actor.n_steps}"
         )
+    if config.actor.shards > 1:
+        check_shards(config)
     if config.env.n_sim % config.actor.group_size:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
         )
+
+
+def check_staleness(config: Config) -> None:
+    """Refuse what does not go together with gradients that are applied later."""
+    if config.comm.strategy != "allreduce":
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
+    if config.env.normalise_observations or config.env.normalise_rewards:
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: the statistics that normalise cannot be late")
 
 
 def check_episodes(config: Config) -> None:
@@ -48,6 +56,18 @@ def check_episodes(config: Config) -> None:
         raise ConfigError(
             f"train.batch_size={config.train.batch_size}: with actor.kind=episodes a rank's batch is one episode; set"
             " train.batch_size=auto"
+        )
+
+
+def check_shards(config: Config) -> None:
+    """Refuse shards that would not be equal, or that an actor does not have."""
+    if config.actor.kind != "lockstep":
+        raise ConfigError(
+            f"actor.shards={config.actor.shards}: actor.kind={config.actor.kind} has threads of its own; use lockstep"
+        )
+    if config.env.n_sim % config.actor.shards:
+        raise ConfigError(
+            f"actor.shards={config.actor.shards}: must divide env.n_sim={config.env.n_sim} into equal shards"
         )
 
 

@@ -17,6 +17,7 @@ from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
+from dba3c.learning.shards import Shards
 from dba3c.networks.normalisation import normaliser_for
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
@@ -38,7 +39,7 @@ def agent_for(config: Config, spaces: Spaces) -> Agent:
     network = networks.build(config.model, spaces, algorithm.heads, config.train.seed, normaliser)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
-    return Agent(network, algorithm, spaces, clip, scale, seed, total_steps)
+    return Agent(network, algorithm, spaces, clip, scale, seed, total_steps, Shards(config.actor.shards))
 
 
 def trained(saved: Checkpoint) -> Agent:

@@ -35,6 +35,7 @@ GAUSSIAN = (
     "env.profile=gymnasium", "env.game=Pendulum-v1", "env.reward_clip=0", "model.torso=mlp", "model.separate=true",
 )  # fmt: skip
 NORMALISED = (*GAUSSIAN, "env.normalise_observations=true", "env.normalise_rewards=true")
+SHARDS = ("actor.shards=2",)
 
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
@@ -107,11 +108,12 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
         ("adam", PPO),
         ("adam", LSTM),
         ("adam", (*PPO, *LSTM)),
+        ("adam", SHARDS),
         ("adam", GAUSSIAN),
         ("adam", NORMALISED),
         ("adam", (*PPO, *NORMALISED)),
     ],
-    ids=["adam", "rmsprop", "sgd", "ppo", "lstm", "ppo-lstm", "gaussian", "normalised", "ppo-normalised"],
+    ids=["adam", "rmsprop", "sgd", "ppo", "lstm", "ppo-lstm", "shards", "gaussian", "normalised", "ppo-normalised"],
 )
 def test_layouts_learn_the_same(transport: Transport, optimizer: str, more: tuple[str, ...]) -> None:
     shared = weights_shared(optimizer, more, transport)
