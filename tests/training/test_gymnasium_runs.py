@@ -33,20 +33,25 @@ def settings(game: str, updates: int, *overrides: str) -> Config:
 
 
 def run(run_dir: Path, config: Config) -> checkpoint.Checkpoint:
+    run_dir.mkdir(exist_ok=True)
     assert Run(world(), config, run_dir, Faults([], 0)).train() == EXIT_OK
     return trained_agents.find(run_dir)
 
 
 @pytest.mark.parametrize("game", ["CartPole-v1", "Pendulum-v1"])
 def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path, game: str) -> None:
-    unbroken = run(tmp_path / "unbroken", settings(game, 16, *NORMALISED))
-    run(tmp_path / "broken", settings(game, 8, *NORMALISED))
-    resumed = run(tmp_path / "broken", settings(game, 16, *NORMALISED))
+    """The resumed one has lost what came after its save in the middle, as if it had been killed then."""
+    config = settings(game, 16, *NORMALISED)
+    unbroken = run(tmp_path, config)
+    last, middle = checkpoint.newest_first(tmp_path / "checkpoints")
+    assert (checkpoint.update_of(last), checkpoint.update_of(middle)) == (14, 8)
+    last.unlink()
+    resumed = run(tmp_path, config)
     assert unbroken.weights.tobytes() == resumed.weights.tobytes()
     assert {name: value.tobytes() for name, value in unbroken.statistics.items()} == {
         name: value.tobytes() for name, value in resumed.statistics.items()
     }
-    assert unbroken.statistics["observations_count"] == 64
+    assert unbroken.statistics["observations_count"] == 48  # the last segment is not over
 
 
 @pytest.mark.parametrize("algorithm", [(), ("algorithm.name=a3c",)], ids=["ppo", "a3c"])
