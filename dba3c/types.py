@@ -168,6 +168,7 @@ class Algorithm(Protocol):
     heads: dict[str, Head]  # what the network must put out
     noise_size: int  # random numbers per action
 
+    def begin(self, weights: tf.Variable) -> None: ...  # these were just drawn or loaded; restore() may follow
     def exploration(self, simulators: Array, clock: Clock) -> Array: ...  # [B, e]; e = 0 where only the policy explores
 
     def act(self, outputs: Outputs, noise: tf.Tensor, exploration: tf.Tensor) -> Acted: ...

@@ -8,12 +8,7 @@ from dba3c.config.schema import Comm, Config
 
 def check_contradictions(config: Config) -> None:
     """Refuse values that are fine alone but not together."""
-    segment = config.env.n_sim * config.actor.n_steps
-    if config.actor.kind == "lockstep" and config.batch_size != segment:
-        raise ConfigError(
-            f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
-            f" actor.n_steps = {segment}; set train.batch_size=auto or {segment}, or actor.kind=async"
-        )
+    check_lockstep(config)
     if config.actor.kind == "episodes":
         check_episodes(config)
     if config.comm.strategy != "backup" and config.comm.n_backup:
@@ -24,9 +19,12 @@ def check_contradictions(config: Config) -> None:
         check_staleness(config)
     if config.algorithm.name == "ppo":
         check_ppo(config)
-    if config.model.memory and config.batch_size % config.actor.n_steps:
+    if config.algorithm.name == "q":
+        check_q(config)
+    if config.whole_segments and config.batch_size % config.actor.n_steps:
+        why = "model.memory" if config.model.memory else f"algorithm.returns={config.algorithm.returns}"
         raise ConfigError(
-            f"train.batch_size={config.batch_size}: with model.memory a batch has whole segments; use a multiple of"
+            f"train.batch_size={config.batch_size}: with {why} a batch has whole segments; use a multiple of"
             f" actor.n_steps={config.actor.n_steps}"
         )
     if config.actor.shards > 1:
@@ -34,6 +32,16 @@ def check_contradictions(config: Config) -> None:
     if config.env.n_sim % config.actor.group_size:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
+        )
+
+
+def check_lockstep(config: Config) -> None:
+    """Refuse a batch that is not all that the simulators of a rank play."""
+    segment = config.env.n_sim * config.actor.n_steps
+    if config.actor.kind == "lockstep" and config.batch_size != segment:
+        raise ConfigError(
+            f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
+            f" actor.n_steps = {segment}; set train.batch_size=auto or {segment}, or actor.kind=async"
         )
 
 
@@ -114,6 +122,22 @@ def check_ppo(config: Config) -> None:
         )
 
 
+def check_q(config: Config) -> None:
+    """Refuse what would make the targets of Q-learning wrong, and a torso for a value that it does not have."""
+    if config.model.separate:
+        raise ConfigError("model.separate=true: algorithm.name=q has no value to give a torso; set it to false")
+    if config.model.memory:
+        raise ConfigError(
+            f"model.memory={config.model.memory}: algorithm.name=q has no memory for its target network; use"
+            " model.memory=0, or another algorithm, such as a3c"
+        )
+    if config.algorithm.returns == "sarsa" and config.actor.kind == "lockstep" and not config.actor.carry:
+        raise ConfigError(
+            "actor.carry=false: algorithm.returns=sarsa learns from the action that is really taken after a segment;"
+            " set actor.carry=true"
+        )
+
+
 def check_ranks(config: Config, ranks: int) -> None:
     """Refuse a run that could not make a single update."""
     if config.comm.strategy == "backup" and config.comm.n_backup >= ranks:
@@ -166,8 +190,9 @@ def differences(saved: Config, wanted: Config) -> list[str]:
     """What a resumed run changes; ConfigError where the saved arrays would not fit."""
     old, new = saved.flat(), wanted.flat()
     changed = [name for name in new if old.get(name) != new[name] and not name.startswith("targets.")]
+    other_outputs = "q" in (old["algorithm.name"], new["algorithm.name"])  # those of a3c and ppo are the same
     for name in changed:
-        if name in FIXED:
+        if name in FIXED or (name == "algorithm.name" and other_outputs):
             raise ConfigError(
                 f"{name}={new[name]!r}: the checkpoints in this run directory were trained with {old[name]!r};"
                 " choose another --run-dir"

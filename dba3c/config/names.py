@@ -32,11 +32,13 @@ PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → mo
     "algorithm.name": {
         "a3c": "dba3c.learning.a3c:A3C",
         "ppo": "dba3c.learning.ppo:PPO",
+        "q": "dba3c.learning.q:Q",
     },
     "optimizer.name": {
         "adam": "dba3c.learning.optimizers:ADAM",
         "rmsprop": "dba3c.learning.optimizers:RMSPROP",
         "sgd": "dba3c.learning.optimizers:SGD",
+        "momentum_sgd": "dba3c.learning.optimizers:MOMENTUM_SGD",
     },
     "comm.strategy": {
         "allreduce": "dba3c.comm.allreduce:AllReduce",

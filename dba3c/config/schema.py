@@ -32,6 +32,7 @@ CountOrNever = Annotated[int, Field(ge=0, le=10**9), Number]
 Steps = Annotated[int, Field(ge=1, le=10**12), Number]  # a century at 300 steps/s; clocks and displays can count it
 Units = Annotated[int, Field(ge=1, le=2**16), Number]
 Fraction = Annotated[float, Field(ge=0, lt=1), Number]
+Probability = Annotated[float, Field(ge=0, le=1), Number]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
 Seconds = Annotated[float, Field(gt=0, le=10**9), Number]  # what operating systems can wait for
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
@@ -84,6 +85,7 @@ class Actor(Section):
     n_steps: Count
     group_size: Count
     queue_batches: Count
+    carry: bool
     shards: Count
 
 
@@ -101,6 +103,10 @@ class Algorithm(Section):
     minibatches: Count
     ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
     variance: Literal["scalar", "each"]
+    returns: Literal["one_step", "n_step", "sarsa"]
+    target_every_steps: Steps
+    epsilons: Annotated[tuple[Probability, ...], Field(min_length=1, max_length=1000)]
+    epsilon_steps: Steps
 
 
 class Optimizer(Section):
@@ -187,6 +193,12 @@ class Config(Section):
         """Samples per rank and update."""
         size = self.train.batch_size
         return self.env.n_sim * self.actor.n_steps if size == "auto" else size
+
+    @property
+    def whole_segments(self) -> bool:
+        """Whether learning needs segments as they were played: each step's successor, and what was remembered."""
+        q_of_one_step = self.algorithm.name == "q" and self.algorithm.returns != "n_step"
+        return self.model.memory > 0 or q_of_one_step
 
     @property
     def target_score(self) -> float | None:

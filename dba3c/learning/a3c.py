@@ -24,6 +24,8 @@ class A3C:
         self.greedy = actor.greedy
         self._value_weight = config.value
 
+    def begin(self, weights: tf.Variable) -> None: ...
+
     def columns(self, batch: Batch, clock: Clock, _evaluate: Evaluate) -> Columns:
         """Give the actions and their n-step returns; what follows is learned with the entropy bonus of this moment."""
         self._actor.bonus.follow(clock)

@@ -44,6 +44,7 @@ class Agent:
         self.noise_size = algorithm.noise_size
         self.normaliser = network.normaliser
         self.weights = tf.Variable(network.initial, name="weights")
+        algorithm.begin(self.weights)
         self._forward = network.forward
         self._clip = clip
         self._loss_scale = loss_scale
@@ -182,4 +183,5 @@ class Agent:
     def load(self, weights: Array, clock: Clock) -> None:
         """Take over another copy's weights."""
         self.weights.assign(np.asarray(weights, np.float32))
+        self.algorithm.begin(self.weights)
         self.clock = clock

@@ -33,6 +33,8 @@ class PPO:
         self._minibatches = config.minibatches
         self._scale = 1.0  # what advantages are divided by
 
+    def begin(self, weights: tf.Variable) -> None: ...
+
     def columns(self, batch: Batch, clock: Clock, _evaluate: Evaluate) -> Columns:
         """Give actions, λ-returns, scaled advantages and the log-probabilities that the actions had when chosen."""
         self._actor.bonus.follow(clock)

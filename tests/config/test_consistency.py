@@ -98,3 +98,24 @@ def test_backups_and_slow_ranks_must_exist() -> None:
     consistency.check_ranks(load("debug.slow_rank=3,2.5"), 4)
     with pytest.raises(ConfigError, match=r"^debug\.slow_rank=4,2: there is no rank 4 among 4"):
         consistency.check_ranks(load("debug.slow_rank=4,2"), 4)
+
+
+Q = ("algorithm.name=q", "train.batch_size=35")
+
+
+def test_targets_of_q_learning_are_never_wrong() -> None:
+    assert load(*Q, "algorithm.returns=n_step", "train.batch_size=32").batch_size == 32
+    assert load(*Q, "algorithm.returns=sarsa").whole_segments  # what the async actor delivers then
+    with pytest.raises(ConfigError, match=r"^train\.batch_size=32: with algorithm\.returns=one_step .* multiple of"):
+        load(*Q, "algorithm.returns=one_step", "train.batch_size=32")
+    with pytest.raises(ConfigError, match=r"^actor\.carry=false: algorithm\.returns=sarsa .* set actor\.carry=true"):
+        load(*Q, "algorithm.returns=sarsa", "actor.kind=lockstep", "train.batch_size=auto")
+    with pytest.raises(ConfigError, match=r"^model\.memory=8: algorithm\.name=q .* model\.memory=0"):
+        load(*Q, "model.memory=8")
+
+
+def test_an_algorithm_with_other_outputs_needs_another_run_directory() -> None:
+    assert differences(settings(), settings("algorithm.name=ppo", "actor.n_steps=8", "algorithm.minibatches=4"))
+    for old, new in (("a3c", "q"), ("q", "a3c")):
+        with pytest.raises(ConfigError, match=f"^algorithm.name='{new}': .*trained with '{old}'; .*another --run-dir"):
+            differences(settings(f"algorithm.name={old}"), settings(f"algorithm.name={new}"))

@@ -72,9 +72,11 @@ def test_defaults_are_the_papers(name: str, value: object) -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_change_what_they_say_and_nothing_else(preset: str) -> None:
     changes = {f"{s}.{k}": v for s, keys in VALUES["presets"][preset].items() for k, v in keys.items()}
-    before, after = load(), load(preset=preset)
+    after = load(preset=preset)
     for name in NAMES:
-        assert value_of(after, name) == changes.get(name, value_of(before, name))
+        value = value_of(after, name)
+        value = list(value) if isinstance(value, tuple) else value  # as yaml has it
+        assert value == changes.get(name, VALUES[name.split(".")[0]][name.split(".")[1]])
 
 
 def test_pong_is_the_papers_exception() -> None:
