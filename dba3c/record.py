@@ -1,4 +1,4 @@
-"""Film greedy episodes of a trained agent.
+"""Film episodes of a trained agent.
 
 python -m dba3c.record runs/breakout --best --games 10
 python -m dba3c.record --pretrained breakout --out breakout.gif
@@ -31,8 +31,8 @@ GIF_SECONDS = 30.0  # default length of a gif, which grows large
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c record",
-        description="Film greedy episodes at the emulator's pace, with the score and the agent's value estimate."
-        " dba3c evaluate with the same --games and --seed plays the same episodes, with the same scores.",
+        description="Film episodes at the emulator's pace, with the score and the agent's value estimate."
+        " dba3c evaluate with the same options plays the same episodes, with the same scores.",
     )
     trained_agents.add_agent_options(parser, games=1)
     parser.add_argument("--best", action="store_true", help="film only the episode with the highest score")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Comm, Config
+from dba3c.config.schema import PAPER_STICKY, Comm, Config
 
 
 def check_contradictions(config: Config) -> None:
@@ -17,6 +17,7 @@ def check_contradictions(config: Config) -> None:
         check_asynchronous(config)
     if config.debug.staleness:
         check_staleness(config)
+    check_sticky(config)
     if config.algorithm.name == "ppo":
         check_ppo(config)
     if config.algorithm.name == "q":
@@ -65,6 +66,20 @@ def check_episodes(config: Config) -> None:
             f"train.batch_size={config.train.batch_size}: with actor.kind=episodes a rank's batch is one episode; set"
             " train.batch_size=auto"
         )
+
+
+def check_sticky(config: Config) -> None:
+    """Refuse sticky actions where the profile has none, or has its own."""
+    profile = config.env.profile
+    if profile == "deepmind":
+        return
+    own = PAPER_STICKY if profile == "paper" else 0.0
+    for name, value, unset in (("env", config.env.sticky, 0.0), ("evaluate", config.evaluate.sticky, "auto")):
+        if value not in (unset, own):
+            has = f"repeats actions with probability {own:g}, always" if own else "has no sticky actions"
+            raise ConfigError(
+                f"{name}.sticky={value:g}: env.profile={profile} {has}; leave it out, or use env.profile=deepmind"
+            )
 
 
 def check_shards(config: Config) -> None:
@@ -177,6 +192,7 @@ FIXED = (
     "env.width",
     "env.normalise_observations",
     "env.normalise_rewards",
+    "env.full_action_space",
     "model.torso",
     "model.hidden",
     "model.memory",

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from dba3c.config import names
 from dba3c.config.schedules import Schedule
 
+PAPER_STICKY = 0.25  # probability that the profile paper repeats the previous action in a frame: gym's -v0 games
 THOUSANDS = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -61,6 +62,9 @@ class Env(Section):
     n_sim: Count
     life_loss_terminal: bool
     fire_reset: bool
+    noop_max: Annotated[int, Field(ge=0, le=10**4), Number]
+    sticky: Fraction
+    full_action_space: bool
     max_frames: Count
     reward_clip: Weight
     normalise_observations: bool
@@ -91,14 +95,14 @@ class Actor(Section):
 
 class Algorithm(Section):
     name: Annotated[str, named("algorithm.name")]
-    gamma: Annotated[float, Field(ge=0, le=1), Number]
+    gamma: Probability
     entropy: Weight
     entropy_schedule: Schedule
     value: Weight
     loss_scale: Positive
     clip: Literal["none", "tensor", "global"]
     clip_norm: Positive
-    gae_lambda: Annotated[float, Field(ge=0, le=1), Number]
+    gae_lambda: Probability
     passes: Count
     minibatches: Count
     ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
@@ -153,6 +157,9 @@ class Evaluate(Section):
     every_updates: CountOrNever
     games: CountOrNever
     probe_games: CountOrNever
+    policy: Literal["greedy", "sampled", "epsilon"]
+    epsilon: Probability
+    sticky: Fraction | Literal["auto"]
     max_frames: Count
 
 
@@ -207,6 +214,26 @@ class Config(Section):
         if target == "auto":
             return self.targets.get(self.env.game)
         return None if target == "none" else float(target)
+
+    @property
+    def evaluation_env(self) -> Env:
+        """The environment of an evaluation: only the end of the game, or the length limit, ends an episode."""
+        return self.env.model_copy(update={"life_loss_terminal": False, "sticky": self.evaluation_sticky})
+
+    @property
+    def evaluation_sticky(self) -> float:
+        """The probability that a frame of an evaluation repeats the previous action."""
+        if self.env.profile == "paper":
+            return PAPER_STICKY
+        return self.env.sticky if self.evaluate.sticky == "auto" else self.evaluate.sticky
+
+    @property
+    def evaluation_episodes(self) -> str:
+        """What is played in an evaluation, for messages: greedy episodes."""
+        random = self.evaluate.policy == "epsilon"
+        chosen = f"epsilon-greedy ({self.evaluate.epsilon:g})" if random else self.evaluate.policy
+        sticky = self.evaluation_sticky
+        return f"{chosen} episodes" + (f" with sticky actions {sticky:g}" if sticky else "")
 
     @property
     def without_probe(self) -> Config:

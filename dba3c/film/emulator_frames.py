@@ -12,7 +12,7 @@ from ale_py.vector_env import AtariVectorEnv
 from gymnasium.vector import AutoresetMode
 
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Env
+from dba3c.config.schema import PAPER_STICKY, Env
 from dba3c.envs.catch import CatchEnv
 from dba3c.envs.gymnasium_env import made, preparation
 from dba3c.envs.gymnasium_ids import spec_of
@@ -22,7 +22,6 @@ from dba3c.types import Array
 NO_LIMIT = 10**9  # frames of an episode: the list of actions already ends where the episode ended
 DEEPMIND_SKIP = 4  # frames per step of envs/deepmind.py
 PAPER_SKIP = (2, 5)  # least frames per step, and one more than the most, of envs/paper.py
-PAPER_STICKY = 0.25  # probability that envs/paper.py repeats the previous action
 CATCH_PIXELS = 210  # at least, of the picture's height and width: that of an Atari game
 CATCH_FRAMES = 12  # of each step: five steps a second
 GYMNASIUM_FPS = 30  # of an environment that does not say
@@ -89,6 +88,9 @@ def deepmind_frames(config: Env, seed: int, actions: list[int]) -> Iterator[list
         maxpool=False,
         reward_clipping=False,
         use_fire_reset=config.fire_reset,
+        noop_max=config.noop_max,
+        repeat_action_probability=config.sticky,
+        full_action_space=config.full_action_space,
     )
     env.reset(seed=np.array([seed], np.int32))
     for action in actions:
@@ -105,7 +107,13 @@ def deepmind_frames(config: Env, seed: int, actions: list[int]) -> Iterator[list
 
 def paper_frames(config: Env, seed: int, actions: list[int]) -> Iterator[list[Frame]]:
     """Repeat an episode of the paper profile with a skip of 1, drawing its random skips from the same generator."""
-    emulator = ale_py.AtariEnv(config.game, obs_type="rgb", frameskip=1, repeat_action_probability=PAPER_STICKY)
+    emulator = ale_py.AtariEnv(
+        config.game,
+        obs_type="rgb",
+        frameskip=1,
+        repeat_action_probability=PAPER_STICKY,
+        full_action_space=config.full_action_space,
+    )
     emulator.reset(seed=seed)
     for action in actions:
         frames: list[Frame] = []

@@ -126,5 +126,7 @@ def ends(config: Config, updates: int) -> str:
     ways = [f"after {config.train.total_steps:,} steps (about {updates:,} updates)"]
     ways += [f"after {config.train.max_minutes:g} minutes"] if config.train.max_minutes else []
     if config.target_score is not None and config.evaluate.games:
-        ways.append(f"when the mean of {config.evaluate.games} greedy episodes reaches {config.target_score:g}")
+        ways.append(
+            f"when the mean of {config.evaluate.games} {config.evaluation_episodes} reaches {config.target_score:g}"
+        )
     return ", or ".join(ways)
