@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from dba3c.config.messages import ConfigError
+from dba3c.config.schema import file_name
 from dba3c.job import command_line, cores
 from dba3c.job.command_line import Parser, new_file
 from dba3c.job.process import load_tensorflow, terminal
@@ -55,7 +56,7 @@ def record(argv: list[str]) -> None:
     from dba3c.envs import resolve_title  # loads gymnasium, which --help need not wait for
 
     saved = trained_agents.chosen(options, resolve_title)
-    file = options.out or Path(f"{saved.config.env.game}.mp4")
+    file = options.out or Path(f"{file_name(saved.config.env.game)}.mp4")
     threads = cores.threads_for(cores.core_shares([cores.place("")])[0])
     load_tensorflow(threads)
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()

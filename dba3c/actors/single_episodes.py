@@ -36,7 +36,8 @@ class EpisodeGroup:
         self._numbers = numbers  # in the whole evaluation
         self._seeds = seeds
         self._memory_size = memory_size
-        self._may_be_stuck = may_be_stuck
+        # A picture that stays the same for long says that nothing happens; other numbers may hide what changes.
+        self._may_be_stuck = may_be_stuck and env.observation_space.dtype == np.uint8
         self._start()
 
     def _start(self) -> None:

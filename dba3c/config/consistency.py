@@ -8,18 +8,15 @@ from dba3c.config.schema import PAPER_STICKY, Comm, Config
 
 def check_contradictions(config: Config) -> None:
     """Refuse values that are fine alone but not together."""
-    segment = config.env.n_sim * config.actor.n_steps
-    if config.actor.kind == "lockstep" and config.batch_size != segment:
-        raise ConfigError(
-            f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
-            f" actor.n_steps = {segment}; set train.batch_size=auto or {segment}, or actor.kind=async"
-        )
+    check_lockstep(config)
+    if config.actor.kind == "episodes":
+        check_episodes(config)
     if config.comm.strategy != "backup" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
     if config.comm.strategy in ("server", "hogwild"):
         check_asynchronous(config)
-    if config.debug.staleness and config.comm.strategy != "allreduce":
-        raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
+    if config.debug.staleness:
+        check_staleness(config)
     check_sticky(config)
     if config.algorithm.name == "ppo":
         check_ppo(config)
@@ -36,6 +33,38 @@ def check_contradictions(config: Config) -> None:
     if config.env.n_sim % config.actor.group_size:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
+        )
+
+
+def check_lockstep(config: Config) -> None:
+    """Refuse a batch that is not all that the simulators of a rank play."""
+    segment = config.env.n_sim * config.actor.n_steps
+    if config.actor.kind == "lockstep" and config.batch_size != segment:
+        raise ConfigError(
+            f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
+            f" actor.n_steps = {segment}; set train.batch_size=auto or {segment}, or actor.kind=async"
+        )
+
+
+def check_staleness(config: Config) -> None:
+    """Refuse what does not go together with gradients that are applied later."""
+    if config.comm.strategy != "allreduce":
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
+    if config.env.normalise_observations or config.env.normalise_rewards:
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: the statistics that normalise cannot be late")
+
+
+def check_episodes(config: Config) -> None:
+    """Refuse what does not go together with segments of whole episodes."""
+    if config.env.n_sim != 1:
+        raise ConfigError(
+            f"env.n_sim={config.env.n_sim}: with actor.kind=episodes a rank has one simulator; set env.n_sim=1 and use"
+            " more ranks"
+        )
+    if config.train.batch_size != "auto":
+        raise ConfigError(
+            f"train.batch_size={config.train.batch_size}: with actor.kind=episodes a rank's batch is one episode; set"
+            " train.batch_size=auto"
         )
 
 
@@ -67,6 +96,12 @@ def check_shards(config: Config) -> None:
 
 def check_asynchronous(config: Config) -> None:
     """Refuse what does not go together with weights that change at any time."""
+    for key in ("normalise_observations", "normalise_rewards"):
+        if getattr(config.env, key):
+            raise ConfigError(
+                f"env.{key}=true: its statistics are the same on all ranks after every update, which"
+                f" comm.strategy={config.comm.strategy} is without; use allreduce or backup"
+            )
     if config.algorithm.name == "ppo":
         raise ConfigError(
             "algorithm.name=ppo: its passes over a segment expect the weights to change by their own updates only;"
@@ -103,7 +138,9 @@ def check_ppo(config: Config) -> None:
 
 
 def check_q(config: Config) -> None:
-    """Refuse what would make the targets of Q-learning wrong."""
+    """Refuse what would make the targets of Q-learning wrong, and a torso for a value that it does not have."""
+    if config.model.separate:
+        raise ConfigError("model.separate=true: algorithm.name=q has no value to give a torso; set it to false")
     if config.model.memory:
         raise ConfigError(
             f"model.memory={config.model.memory}: algorithm.name=q has no memory for its target network; use"
@@ -153,11 +190,14 @@ FIXED = (
     "env.game",
     "env.profile",
     "env.width",
+    "env.normalise_observations",
+    "env.normalise_rewards",
     "env.full_action_space",
     "model.torso",
     "model.hidden",
     "model.memory",
     "model.standardise",
+    "model.separate",
     "optimizer.name",
 )
 

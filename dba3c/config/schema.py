@@ -47,6 +47,11 @@ def named(key: str) -> AfterValidator:
     return AfterValidator(partial(names.check, key))
 
 
+def file_name(game: str) -> str:
+    """Return a game's name as files can have it: package:Name-v0 and ALE/Pong-v5 are ids of gymnasium."""
+    return game.replace(":", "-").replace("/", "-")
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,7 +66,9 @@ class Env(Section):
     sticky: Fraction
     full_action_space: bool
     max_frames: Count
-    reward_clip: Positive
+    reward_clip: Weight
+    normalise_observations: bool
+    normalise_rewards: bool
     step_seconds: Seconds
     rebuilds_per_minute: Count
     width: Annotated[int, Field(ge=5, le=21), Number]
@@ -74,6 +81,7 @@ class Model(Section):
     memory: Annotated[int, Field(ge=0, le=2**12), Number]
     init: Literal["torso", "torch"]
     standardise: bool
+    separate: bool
 
 
 class Actor(Section):
@@ -98,6 +106,7 @@ class Algorithm(Section):
     passes: Count
     minibatches: Count
     ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
+    variance: Literal["scalar", "each"]
     returns: Literal["one_step", "n_step", "sarsa"]
     target_every_steps: Steps
     epsilons: Annotated[tuple[Probability, ...], Field(min_length=1, max_length=1000)]

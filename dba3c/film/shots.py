@@ -48,7 +48,7 @@ def shoot(config: Config, agent: Policy, make_env: MakeEnv, take: Take, advance:
     values: list[float] = []
     with closing(make_env(1)) as env:  # shows the agent what it saw; its frames are too few and too small for a film
         observations = env.reset(seed)
-        for step, frames in enumerate(frames_of(config.evaluation_env, int(seed[0]), list(map(int, actions)))):
+        for step, frames in enumerate(frames_of(config.evaluation_env, int(seed[0]), actions)):
             prediction = agent.act(observations, noise, np.zeros(1, np.int64), memory)
             memory = prediction.memory
             values.append(float(prediction.values[0]))

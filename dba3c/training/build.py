@@ -19,6 +19,7 @@ from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.learning.shards import Shards
+from dba3c.networks.normalisation import normaliser_for
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
@@ -37,7 +38,8 @@ def agent_for(config: Config, spaces: Spaces) -> Agent:
     if config.evaluate.policy == "epsilon" and not hasattr(spaces.action, "n"):
         raise ConfigError("evaluate.policy=epsilon: the actions of this game are numbers; use greedy or sampled")
     algorithm: Algorithm = names.find("algorithm.name", config.algorithm.name)(config.algorithm, spaces)
-    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed)
+    normaliser = normaliser_for(config.env, spaces)
+    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed, normaliser)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
     return Agent(network, algorithm, spaces, clip, scale, seed, total_steps, Shards(config.actor.shards))
@@ -49,6 +51,7 @@ def trained(saved: Checkpoint) -> Agent:
     checkpoint.check_length(saved, learned.layout.total)
     clock = Clock(saved.progress["updates"], saved.progress["steps"], saved.config.train.total_steps)
     learned.load(saved.weights, clock)
+    learned.normaliser.restore(saved.statistics)
     return learned
 
 

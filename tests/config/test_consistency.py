@@ -14,11 +14,14 @@ FIXED_CHANGES = (
     "env.game=pong",
     "env.profile=paper",
     "env.width=9",
+    "env.normalise_observations=True",
+    "env.normalise_rewards=True",
     "env.full_action_space=True",
     "model.torso=nature",
     "model.hidden=64",
     "model.memory=8",
     "model.standardise=True",
+    "model.separate=True",
     "optimizer.name=sgd",
 )
 
