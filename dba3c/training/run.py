@@ -219,14 +219,10 @@ class Run:
             with self._ranks.busy("saving", limit):  # before the last line: the panel would be painted below it
                 self._log.close(None if self._directory.taken else summary)
             self._log.say(text)
-        with self._ranks.busy("saving", limit):
-            self._keep_exit_code(code)
-        self._ranks.transport.broadcast(None)
-
-    def _keep_exit_code(self, code: int) -> None:
         if self._ranks.first and not self._directory.taken:
-            with suppress(OSError):  # a full disk is reported when it matters
+            with self._ranks.busy("saving", limit), suppress(OSError):  # a full disk is reported when it matters
                 write_exit_code(self._run_dir, code)
+        self._ranks.transport.broadcast(None)
 
     def _last_line(self, code: int) -> str:
         who = {name: self._ranks_with(name) for name in ("stop", "not_finite")} | {"save": self._ranks.names([0])}
