@@ -7,7 +7,6 @@ import json
 import sys
 import time
 
-import gymnasium
 import numpy as np
 import torch
 from stable_baselines3 import PPO
@@ -48,7 +47,7 @@ class UntilSolved(BaseCallback):
 
     def __init__(self, task, target):
         super().__init__()
-        self.env = gymnasium.make(task)
+        self.env = make_vec_env(task, n_envs=1).envs[0]
         self.target = target
         self.next = EVERY_STEPS
         self.scores = []
