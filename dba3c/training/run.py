@@ -102,9 +102,7 @@ class Run:
         self._state.restore(saved)
         progress = self._progress
         progress.bad_in_a_row = 0
-        if progress.evaluation_score is not None:  # the target may be another one now
-            games, full, cut = progress.evaluation_games, progress.target_reached, progress.evaluation_cut
-            progress.evaluated(progress.evaluation_score, games, full, self._config.target_score, cut)
+        progress.judge(self._config.target_score, self._config.evaluate.in_a_row)  # which may be others now
         return notes
 
     def _make_strategy(self, transport: Transport) -> Strategy:

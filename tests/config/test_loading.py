@@ -212,6 +212,11 @@ def test_unknown_presets_and_unreadable_files_are_refused(tmp_path: Path) -> Non
         assert f"--config={path}: cannot be read" in complaint(partial(loading.load, path=path))
 
 
+def test_a_run_of_version_0_1_ended_with_the_first_evaluation_that_reached_its_target() -> None:
+    written = load("evaluate.in_a_row=2").dump().replace("  in_a_row: 2\n", "")
+    assert loading.parse(written).evaluate.in_a_row == 1
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_parse_undoes_dump(preset: str) -> None:
     original = load("train.target_score=none", "optimizer.epsilon=1e-5", "train.seed=4294967295", preset=preset)

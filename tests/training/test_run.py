@@ -77,7 +77,7 @@ def test_the_target_ends_it(tmp_path: Path) -> None:
     evaluation = ("evaluate.games=2", "evaluate.max_frames=400", "evaluate.every_updates=5", "train.target_score=-21")
     assert run(tmp_path, config(1000, *evaluation)) == EXIT_OK
     found = summary(tmp_path)
-    assert (found["updates"], found["target_reached"], found["evaluation_games"]) == (5, True, 2)
+    assert (found["updates"], found["target_reached"], found["evaluation_games"]) == (10, True, 2)  # twice in a row
     assert len(found["evaluation_scores"]) == 2
     assert np.mean(found["evaluation_scores"]) == found["evaluation_score"]
     assert (tmp_path / "checkpoints" / "best.npz").is_file()
