@@ -99,7 +99,7 @@ class Job:
             raise AssertionError(f"the job hangs:\n{self.output}") from None
         took = time.monotonic() - since
         self._reader.join(10)
-        waiting.until(lambda: not any(alive(pid) for pid in pids), 10, lambda: f"processes of {pids} are left")
+        waiting.until(lambda: not any(alive(pid) for pid in pids), 60, lambda: f"processes of {pids} are left")
         waiting.until(lambda: not started or not self._shared(), 10, lambda: f"shared memory is left: {self._shared()}")
         return Ended(self._process.returncode, self.output, took)
 
