@@ -49,10 +49,8 @@ def main() -> int:
         alarms = [line for line in result.output.splitlines() if re.search(ALARMS, line)]
         notices = result.output.count(NOTICES)
         updates = real_jobs.summary(Path(folder))["updates"]
-    print(
-        f"{options.ranks} ranks on {os.cpu_count()} busy cores: {updates} updates in {seconds:.0f} s, code 0,", end=" "
-    )
-    print(f"{len(alarms)} alarms", *alarms, sep="\n")
+    what = f"{options.ranks} ranks on {os.cpu_count()} busy cores: {updates} updates in {seconds:.0f} s, code 0"
+    print(f"{what}, {notices} notices of a silent rank, {len(alarms)} alarms", *alarms, sep="\n")
     return bool(alarms)
 
 
