@@ -40,7 +40,7 @@ KINDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
 AT_WORK = 4.0  # seconds after its start within which a job gets a signal: starting, learning, saving or evaluating
 LONGEST_STOP = 6.0  # seconds between SIGSTOP and SIGCONT; comm.silence_seconds is 30
 END_SECONDS = 60.0  # that a job may take to end after a signal
-PATIENCE = 300.0  # seconds that a job may take that nothing ends
+PATIENCE = 900.0  # seconds that a job may take that nothing ends
 Say = Callable[[str], None]
 
 
