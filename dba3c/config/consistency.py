@@ -102,17 +102,9 @@ def check_server_ranks(config: Comm, ranks: int) -> None:
         raise ConfigError(f"comm.aggregate={config.aggregate}: only {players} ranks have gradients")
 
 
-# What saved weights and slots have no meaning without.
-FIXED = (
-    "env.game",
-    "env.profile",
-    "env.width",
-    "model.torso",
-    "model.hidden",
-    "model.memory",
-    "model.standardise",
-    "optimizer.name",
-)
+# What weights have no meaning without; and what saved weights and slots have none without.
+SHAPING = ("env.profile", "env.width", "model.torso", "model.hidden", "model.memory", "model.standardise")
+FIXED = ("env.game", *SHAPING, "optimizer.name")
 
 
 def differences(saved: Config, wanted: Config) -> list[str]:

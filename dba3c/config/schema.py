@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from dba3c.config import names
 from dba3c.config.schedules import Schedule
@@ -171,6 +171,7 @@ class Config(Section):
     checkpoint: Checkpoint
     debug: Debug
     targets: dict[str, Score]
+    plugins: dict[str, str] = {}  # name → hash of the file: what has registered parts and keys; never set by hand
 
     @property
     def batch_size(self) -> int:
@@ -197,3 +198,30 @@ class Config(Section):
 
     def dump(self) -> str:
         return yaml.safe_dump(self.model_dump(), sort_keys=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return revive, (self.model_dump(),)  # a class that `extended` made has no name to be found by
+
+
+def extended() -> type[Config]:
+    """Return the configuration with the keys that plug-ins have added."""
+    return with_keys(tuple(names.KEYS))
+
+
+@cache
+def with_keys(added: tuple[str, ...]) -> type[Config]:
+    """Add registered keys to the sections of the configuration."""
+    sections: dict[str, dict[str, Any]] = {}
+    for name in added:
+        section, _, own = name.partition(".")
+        sections.setdefault(section, {})[own] = (names.KEYS[name].type, ...)
+    fields: dict[str, Any] = {}
+    for section, keys in sections.items():
+        base: Any = Config.model_fields[section].annotation
+        fields[section] = (create_model(base.__name__, __base__=base, **keys), ...)
+    return create_model("Config", __base__=Config, **fields) if fields else Config
+
+
+def revive(values: dict[str, Any]) -> Config:
+    """Make the configuration again that another rank has sent."""
+    return extended().model_validate(values)

@@ -42,7 +42,7 @@ def build(config: Model, spaces: Spaces, heads: dict[str, Head], seed: int) -> N
     """Build a network for channel-first pictures; the same seed gives the same weights on every rank."""
     channels, height, width = spaces.observation.shape
     seeds = weight_seeds(seed)
-    torso: Torso = names.find("model.torso", config.torso)(config.hidden, seeds)
+    torso: Torso = names.find("model.torso", config.torso)(config, seeds)
     try:
         model = connected((height, width, channels), torso, config.memory, heads)
     except ValueError:

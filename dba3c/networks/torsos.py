@@ -8,6 +8,8 @@ from typing import NamedTuple
 import tensorflow as tf
 from keras import initializers, layers
 
+from dba3c.config.schema import Model
+
 
 class Torso(NamedTuple):
     """Layers up to the hidden units, and how the heads on top of them start."""
@@ -49,17 +51,17 @@ def ba3c_convolutions(seeds: Iterator[int]) -> list[layers.Layer]:
     return [PadChannels(16), *pooled, conv(3, 64, 3), layers.Flatten()]
 
 
-def ba3c(hidden: int, seeds: Iterator[int]) -> Torso:
+def ba3c(config: Model, seeds: Iterator[int]) -> Torso:
     """The network of the paper's Table 2: a hidden layer with bias and ReLU."""
     convolutions = ba3c_convolutions(seeds)
-    dense = layers.Dense(hidden, activation="relu", kernel_initializer=unit_scaling(next(seeds)), name="hidden")
+    dense = layers.Dense(config.hidden, activation="relu", kernel_initializer=unit_scaling(next(seeds)), name="hidden")
     return Torso([*convolutions, dense], lambda _gain: unit_scaling(next(seeds)))
 
 
-def ba3c_linear(hidden: int, seeds: Iterator[int]) -> Torso:
+def ba3c_linear(config: Model, seeds: Iterator[int]) -> Torso:
     """The network of the paper's program: its hidden layer has neither bias nor activation."""
     convolutions = ba3c_convolutions(seeds)
-    dense = layers.Dense(hidden, use_bias=False, kernel_initializer=unit_scaling(next(seeds)), name="hidden")
+    dense = layers.Dense(config.hidden, use_bias=False, kernel_initializer=unit_scaling(next(seeds)), name="hidden")
     return Torso([*convolutions, dense], lambda _gain: unit_scaling(next(seeds)))
 
 
@@ -78,11 +80,11 @@ def orthogonal_torso(convolutions: list[tuple[int, int, int]], hidden: int, seed
     return Torso([*stack, layers.Flatten(), dense], orthogonal)
 
 
-def nips(hidden: int, seeds: Iterator[int]) -> Torso:
+def nips(config: Model, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2013."""
-    return orthogonal_torso([(16, 8, 4), (32, 4, 2)], hidden, seeds)
+    return orthogonal_torso([(16, 8, 4), (32, 4, 2)], config.hidden, seeds)
 
 
-def nature(hidden: int, seeds: Iterator[int]) -> Torso:
+def nature(config: Model, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2015."""
-    return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], hidden, seeds)
+    return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], config.hidden, seeds)

@@ -20,7 +20,8 @@ from dba3c.learning.agent import Agent
 from dba3c.run_files import write_atomically
 from dba3c.run_files.directory import RunDirectory
 from dba3c.run_files.metrics import Metrics, NullMetrics, RunMetrics
-from dba3c.run_files.window import Pace
+from dba3c.run_files.progress import Callback
+from dba3c.run_files.window import Pace, means
 from dba3c.training import build
 from dba3c.training.evaluation import cut_off, evaluate
 from dba3c.training.ranks import Ranks
@@ -100,6 +101,20 @@ class Log:
 
     def close(self, summary: Json | None) -> None:
         self._metrics.close(summary)
+
+
+class Ask:
+    """Shows every update to a callback of the user, which may ask for the end of the training."""
+
+    def __init__(self, callback: Callback | None, state: State) -> None:
+        self._callback = callback
+        self._state = state
+        self.stop = False
+
+    def after(self, update: Update) -> None:
+        if self._callback is not None:
+            progress = self._state.progress
+            self.stop = self._callback(progress, means(update.sums, update.samples)) is False or self.stop
 
 
 class CheckWeights:
