@@ -152,9 +152,9 @@ def make_env(game: str = "breakout", n_sim: int = 1, **settings: Any) -> VectorE
 
     plugins.load()
     words = [f"env.{key}={shown(value)}" for key, value in settings.items()]
-    preset = auto.few_ranks(auto.profile_like(game), 1).preset
-    profile, name = loading.title(preset, [*words, f"env.game={game}"], loading.HYPERPARAMS)
-    words.append(f"env.game={envs.resolve_title(profile, name, 'game')}")
+    profile = str(settings.get("profile") or envs.profile_of(game))
+    preset = auto.few_ranks("", 1, profile).preset
+    words.append(f"env.game={envs.resolve_title(profile, game, 'game')}")
     return envs.make(loading.load(preset, words).env, n_sim, threads())
 
 

@@ -83,10 +83,11 @@ def train(world: World, argv: list[str], callback: Callback | None = None) -> in
         watchdog.close()
         return order.show(planned, world.size) if world.rank == 0 else EXIT_OK
     order.say_chosen(planned.note, world.rank)
-    first = agreed(world, lambda: order.first_agent(asked) if world.rank == 0 else None)
+    first = world.comm.bcast(agreed(world, lambda: order.first_agent(asked) if world.rank == 0 else None))
     claim = agreed(world, lambda: prepare_directory(planned.run_dir) if world.rank == 0 else None)
     report_to(planned.run_dir)
-    load_tensorflow(world.threads, world.phase)
+    # Shards bring their own threads.
+    load_tensorflow(1 if planned.config.actor.shards > 1 else world.threads, world.phase)
     from dba3c.training.run import Run  # imports TensorFlow
 
     with claim or nullcontext():

@@ -22,8 +22,8 @@ from dba3c.config.messages import (
     suggest,
 )
 from dba3c.config.names import KEYS, PARTS
-from dba3c.config.plugins import LOADED, missing
-from dba3c.config.schema import Config, extended
+from dba3c.config.plugins import LOADED, extended, missing
+from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 
 HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
@@ -115,8 +115,9 @@ def parse(text: str) -> Config:
     values.pop("presets")
     merge(values, parse_yaml(text, "configuration"), "configuration")
     config = validate(values)
-    if not PLAIN_NAME.fullmatch(config.env.game):
-        raise ConfigError(f"env.game={shown(config.env.game)}: must be a plain name: letters, digits, _, - and .")
+    game = config.env.game
+    if not PLAIN_NAME.fullmatch(file_name(game) if config.env.profile == "gymnasium" else game):
+        raise ConfigError(f"env.game={shown(game)}: must be a plain name: letters, digits, _, - and .")
     return config
 
 

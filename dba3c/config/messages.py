@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from pydantic_core import ErrorDetails
 
-from dba3c.config.schema import extended
+from dba3c.config.plugins import extended
 
 MOST_LETTERS = 1000  # of a message
 BRIEF = reprlib.Repr()  # stops where a value gets large: with aliases, a few bytes of yaml stand for gigabytes

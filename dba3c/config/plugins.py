@@ -12,11 +12,13 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from importlib import metadata, util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from pydantic import create_model
 
 from dba3c.config import names
 from dba3c.config.schema import Config
@@ -102,3 +104,27 @@ def described() -> str:
     """List the keys of plug-ins for --help, with their defaults and meanings."""
     lines = [f"--{name}={key.default}".ljust(38) + key.meaning for name, key in names.KEYS.items()]
     return "\n\nKeys of plug-ins:\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def extended() -> type[Config]:
+    """Return the configuration with the keys that plug-ins have added."""
+    return with_keys(tuple(names.KEYS))
+
+
+@cache
+def with_keys(added: tuple[str, ...]) -> type[Config]:
+    """Add registered keys to the sections of the configuration."""
+    sections: dict[str, dict[str, Any]] = {}
+    for name in added:
+        section, _, own = name.partition(".")
+        sections.setdefault(section, {})[own] = (names.KEYS[name].type, ...)
+    fields: dict[str, Any] = {}
+    for section, keys in sections.items():
+        base: Any = Config.model_fields[section].annotation
+        fields[section] = (create_model(base.__name__, __base__=base, **keys), ...)
+    return create_model("Config", __base__=Config, **fields) if fields else Config
+
+
+def revive(values: dict[str, Any]) -> Config:
+    """Make the configuration again that another rank has sent."""
+    return extended().model_validate(values)

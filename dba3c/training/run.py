@@ -43,7 +43,7 @@ class Run:
         first: Checkpoint | None = None,
         callback: Callback | None = None,
     ) -> None:
-        """`watchdog` has watched over the start; rank 0 has a `claim` on the run directory and the `first` agent."""
+        """`watchdog` has watched over the start; `first` is an agent to start from, `claim` rank 0's."""
         self._config = config
         self._run_dir = run_dir
         self._speaking = threading.RLock()  # so that the last line is the last

@@ -13,8 +13,8 @@ from dba3c.config import loading, nearest_preset, plugins
 from dba3c.config.consistency import differences
 from dba3c.config.messages import ConfigError, MissingPluginError, UnknownKeyError
 from dba3c.config.names import KEYS, PARTS, find
-from dba3c.config.plugins import LOADED, PluginError
-from dba3c.config.schema import Config, extended
+from dba3c.config.plugins import LOADED, PluginError, extended
+from dba3c.config.schema import Config
 from tests.fakes import registry
 
 TEXT = """
