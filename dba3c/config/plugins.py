@@ -6,6 +6,7 @@ loaded whenever it is installed. No file of a run or an agent can name code that
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import importlib
 import os
@@ -122,7 +123,16 @@ def with_keys(added: tuple[str, ...]) -> type[Config]:
     for section, keys in sections.items():
         base: Any = Config.model_fields[section].annotation
         fields[section] = (create_model(base.__name__, __base__=base, **keys), ...)
-    return create_model("Config", __base__=Config, **fields) if fields else Config
+    if not fields:
+        return Config
+    made = create_model("Config", __base__=Config, **fields)
+    copyreg.pickle(made, as_values)
+    return made
+
+
+def as_values(config: Config) -> tuple[Callable[[dict[str, Any]], Config], tuple[dict[str, Any]]]:
+    """Say how to pickle a configuration whose class was made here and has no name that it could be found by."""
+    return revive, (config.model_dump(),)
 
 
 def revive(values: dict[str, Any]) -> Config:

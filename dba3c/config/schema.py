@@ -247,8 +247,3 @@ class Config(Section):
 
     def dump(self) -> str:
         return yaml.safe_dump(self.model_dump(), sort_keys=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from dba3c.config.plugins import revive  # which knows this module
-
-        return revive, (self.model_dump(),)  # a class with the keys of plug-ins has no name to be found by
