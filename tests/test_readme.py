@@ -16,7 +16,21 @@ import yaml
 from rich.console import Console
 
 import dba3c
-from dba3c import bench, evaluate, export, games, record, report, results, show_config, status, train, tune, version
+from dba3c import (
+    bench,
+    evaluate,
+    export,
+    games,
+    record,
+    report,
+    results,
+    show_config,
+    status,
+    sweep,
+    train,
+    tune,
+    version,
+)
 from dba3c.__main__ import COMMANDS
 from dba3c.config import loading
 from dba3c.run_files.display import Display
@@ -40,6 +54,7 @@ PARSERS: dict[str, Callable[[list[str]], object]] = {
     "export": lambda words: export.parser().parse_args(words),
     "results": lambda words: results.parser().parse_args(words),
     "status": lambda words: status.parser().parse_args(words),
+    "sweep": lambda words: sweep.parser().parse_args(words),
     "tune": lambda words: tune.parser().parse_args(words),
     "games": lambda words: games.parser().parse_args(words),
     "version": lambda words: version.parser().parse_args(words),
@@ -127,10 +142,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.fixture
-def beside_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Be in a folder with the plug-ins that are shown."""
-    plugins(tmp_path)
-    monkeypatch.chdir(tmp_path)
+def beside_plugins(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For the page about plug-ins, be in a folder with those that it shows."""
+    if page.name == "extending.md":
+        plugins(tmp_path)
+        monkeypatch.chdir(tmp_path)
     with registry.restored():
         yield
 

@@ -35,7 +35,7 @@ class Request(NamedTuple):
     run_dir: Path
     ranks: int | None  # to start on this machine
     dry_run: bool
-    init: str | None  # run directory, file or game: the agent whose weights a new run starts from
+    init: str | None = None  # run directory, file or game: the agent whose weights a new run starts from
 
 
 class Order(NamedTuple):
