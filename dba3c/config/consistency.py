@@ -20,8 +20,8 @@ def check_contradictions(config: Config) -> None:
         check_asynchronous(config)
     if config.debug.staleness and config.comm.strategy != "allreduce":
         raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
-    if config.algorithm.name == "ppo":
-        check_ppo(config)
+    if config.several_passes:
+        check_passes(config)
     if config.algorithm.name == "q":
         check_q(config)
     if config.whole_segments and config.batch_size % config.actor.n_steps:
@@ -52,10 +52,10 @@ def check_shards(config: Config) -> None:
 
 def check_asynchronous(config: Config) -> None:
     """Refuse what does not go together with weights that change at any time."""
-    if config.algorithm.name == "ppo":
+    if config.several_passes:
         raise ConfigError(
-            "algorithm.name=ppo: its passes over a segment expect the weights to change by their own updates only;"
-            f" comm.strategy={config.comm.strategy} needs another algorithm, such as a3c"
+            f"algorithm.name={config.algorithm.name}: its passes over a segment expect the weights to change by their own"
+            f" updates only; comm.strategy={config.comm.strategy} needs another algorithm, such as a3c"
         )
     if config.comm.transport != "mpi":
         raise ConfigError(f"comm.transport={config.comm.transport}: comm.strategy={config.comm.strategy} needs mpi")
@@ -67,13 +67,15 @@ def check_asynchronous(config: Config) -> None:
         )
 
 
-def check_ppo(config: Config) -> None:
+def check_passes(config: Config) -> None:
     """Refuse what does not go together with several passes over a segment."""
+    name = config.algorithm.name
     if config.debug.staleness:
-        raise ConfigError(f"debug.staleness={config.debug.staleness}: algorithm.name=ppo needs its gradients at once")
+        stale = config.debug.staleness
+        raise ConfigError(f"debug.staleness={stale}: algorithm.name={name} needs its gradients at once")
     if config.actor.kind != "lockstep":
         raise ConfigError(
-            f"actor.kind={config.actor.kind}: algorithm.name=ppo learns from whole segments; use lockstep"
+            f"actor.kind={config.actor.kind}: algorithm.name={name} learns from whole segments; use lockstep"
         )
     minibatches, updates = config.algorithm.minibatches, config.algorithm.minibatches * config.algorithm.passes
     # With a memory a minibatch has some simulators' whole sequences, else some time steps of all simulators.

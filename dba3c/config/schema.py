@@ -94,7 +94,7 @@ class Algorithm(Section):
     passes: Count
     minibatches: Count
     ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
-    returns: Literal["one_step", "n_step", "sarsa"]
+    returns: Literal["one_step", "n_step", "sarsa", "lambda"]
     target_every_steps: Steps
     epsilons: Annotated[tuple[Probability, ...], Field(min_length=1, max_length=1000)]
     epsilon_steps: Steps
@@ -184,6 +184,12 @@ class Config(Section):
         """Samples per rank and update."""
         size = self.train.batch_size
         return self.env.n_sim * self.actor.n_steps if size == "auto" else size
+
+    @property
+    def several_passes(self) -> bool:
+        """Whether a segment is learned from in algorithm.passes × algorithm.minibatches updates."""
+        q_lambda = self.algorithm.name == "q" and self.algorithm.returns == "lambda"
+        return self.algorithm.name == "ppo" or q_lambda
 
     @property
     def whole_segments(self) -> bool:

@@ -1,4 +1,4 @@
-"""Q-learning with a target network: one-step Q, one-step Sarsa and n-step Q of the A3C paper."""
+"""Q-learning with a target network: one-step Q, Sarsa and n-step Q of the A3C paper, and Q(λ) in several passes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import tensorflow as tf
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Algorithm
 from dba3c.learning.exploration import EpsilonGreedy
-from dba3c.learning.returns import n_step_returns
+from dba3c.learning.passes import Passes
+from dba3c.learning.returns import generalised_advantages, n_step_returns
 from dba3c.types import Acted, Array, Batch, Clock, Columns, Evaluate, Head, Outputs, Spaces, Update
 
 
@@ -23,6 +24,8 @@ class Q:
         self.noise_size = EpsilonGreedy.noise_size
         self._greedy = EpsilonGreedy(config)
         self._returns = config.returns
+        self._lambda = config.gae_lambda
+        self._passes = Passes(config.passes, config.minibatches) if config.returns == "lambda" else Passes(1, 1)
         self._weight = config.value
         self._target_every_steps = config.target_every_steps
         self._target: tf.Variable | None = None
@@ -50,26 +53,28 @@ class Q:
         return {"actions": batch.actions[:-1], "targets": self._targets(batch, evaluate)}
 
     def _targets(self, batch: Batch, evaluate: Evaluate) -> Array:
-        """[T, B]: of one step, of one step with the action that was really taken next, or of the rest of the segment"""
+        """Compute y of each step, [T, B], by one of the four rules."""
         if self._returns == "n_step":
-            bootstrap = self._after(batch.observations[-1:], evaluate).max(axis=2)[0]  # [B]
+            bootstrap = self._worths(batch.observations[-1:], evaluate).max(axis=2)[0]  # [B]
             return n_step_returns(batch.rewards, batch.discounts, bootstrap)
-        after = self._after(batch.observations[1:], evaluate)  # [T, B, A]
+        if self._returns == "lambda":
+            best = self._worths(batch.observations, evaluate).max(axis=2)  # [T + 1, B]
+            return best[:-1] + generalised_advantages(batch.rewards, batch.discounts, best, self._lambda)
+        after = self._worths(batch.observations[1:], evaluate)  # [T, B, A]
         if self._returns == "sarsa":
             following = np.take_along_axis(after, batch.actions[1:, :, np.newaxis], axis=2)[:, :, 0]
         else:
             following = after.max(axis=2)
         return np.asarray(batch.rewards + batch.discounts * following)
 
-    def _after(self, observations: Array, evaluate: Evaluate) -> Array:
-        """What the target network says about the actions in later states: [T, B, …] → [T, B, A]."""
+    def _worths(self, observations: Array, evaluate: Evaluate) -> Array:
+        """What the actions are worth to the target network: [T, B, …] → [T, B, A]."""
         assert self._target is not None
         flat = observations.reshape(-1, *observations.shape[2:])
         return evaluate(self._target, flat)["q"].reshape(*observations.shape[:2], self._actions)
 
-    def minibatches(self, _count: int, _seed: int, _update: int, _whole: bool = False) -> Iterator[Array | slice]:
-        """Take all time steps of all simulators together, once."""
-        yield slice(None)
+    def minibatches(self, count: int, seed: int, update: int, whole: bool = False) -> Iterator[Array | slice]:
+        return self._passes.minibatches(count, seed, update, whole)
 
     def loss(
         self, outputs: Outputs, *, actions: tf.Tensor, targets: tf.Tensor

@@ -107,6 +107,8 @@ def test_targets_of_q_learning_are_never_wrong() -> None:
         load(*Q, "algorithm.returns=one_step", "train.batch_size=32")
     with pytest.raises(ConfigError, match=r"^actor\.carry=false: algorithm\.returns=sarsa .* set actor\.carry=true"):
         load(*Q, "algorithm.returns=sarsa", "actor.kind=lockstep", "train.batch_size=auto")
+    with pytest.raises(ConfigError, match=r"^actor\.kind=async: algorithm\.name=q learns from whole segments"):
+        load(*Q, "algorithm.returns=lambda")
     with pytest.raises(ConfigError, match=r"^model\.memory=8: algorithm\.name=q .* model\.memory=0"):
         load(*Q, "model.memory=8")
 

@@ -19,12 +19,13 @@ from tests.fakes.settings import settings
 
 GAMMA = 0.99
 ACTIONS = 4
+LAMBDA = 0.7
 START = Clock(0, 0, 100)
 
 
 def algorithm(returns: str = "n_step", *more: str) -> Q:
-    carry = "actor.carry=true"
-    made = Q(settings("algorithm.name=q", f"algorithm.returns={returns}", carry, *more).algorithm, spaces(ACTIONS))
+    usual = ("actor.carry=true", f"algorithm.gae_lambda={LAMBDA}", "algorithm.minibatches=5")
+    made = Q(settings("algorithm.name=q", f"algorithm.returns={returns}", *usual, *more).algorithm, spaces(ACTIONS))
     made.begin(tf.Variable([1.0]))
     return made
 
@@ -79,7 +80,24 @@ def n_step_target(batch: Batch, t: int, b: int) -> float:
     return total
 
 
-TARGETS = {"one_step": one_step_target, "sarsa": sarsa_target, "n_step": n_step_target}
+def lambda_target(batch: Batch, t: int, b: int) -> float:
+    """The mean of the returns of 1, 2, … steps, with weights (1−λ), (1−λ)·λ, … and the rest for the longest.
+
+    Each is the sum of its rewards and, unless the episode ends before, max_a Q of the state that it reaches.
+    """
+    longest, total, share = len(batch.rewards) - t, 0.0, 1.0
+    for length in range(1, longest + 1):
+        reached, discount = 0.0, 1.0
+        for i in range(t, t + length):
+            reached += discount * float(batch.rewards[i, b])
+            discount *= float(batch.discounts[i, b])
+        weight = share if length == longest else share * (1 - LAMBDA)
+        total += weight * (reached + discount * max(worths(batch, t + length, b)))
+        share *= LAMBDA
+    return total
+
+
+TARGETS = {"one_step": one_step_target, "sarsa": sarsa_target, "n_step": n_step_target, "lambda": lambda_target}
 
 
 @pytest.mark.parametrize("returns", TARGETS)
@@ -109,6 +127,13 @@ def test_the_three_targets_worked_by_hand() -> None:
     for returns, targets in expected.items():
         found = algorithm(returns).columns(batch, START, say_scaled)["targets"]
         np.testing.assert_allclose(found[:, 0], targets, rtol=1e-6)
+
+
+def test_only_q_lambda_takes_several_passes() -> None:
+    """Three passes, each of all five time steps in an order of its own."""
+    assert list(algorithm("n_step").minibatches(5, 0, 0)) == [slice(None)]
+    steps = np.concatenate([np.arange(5)[part] for part in algorithm("lambda").minibatches(5, 0, 0)])
+    np.testing.assert_array_equal(np.sort(steps.reshape(3, 5)), [range(5)] * 3)
 
 
 def loss_of(q: Q, worths: Array, actions: Array, targets: Array) -> tuple[float, dict[str, float], Array]:
