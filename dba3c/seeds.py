@@ -16,6 +16,7 @@ EVALUATION = 3
 WEIGHTS = 4
 ORDER = 5
 REBUILT = 6
+SAMPLES = 7
 
 
 def mix(x: Array) -> Array:

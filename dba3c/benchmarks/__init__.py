@@ -89,13 +89,18 @@ def refuse_unmeasurable(config: Config) -> None:
             f"comm.transport={config.comm.transport}: is not used here, as only mpi can divide the ranks;"
             " bench scaling compares the transports at its end"
         )
-    if config.several_passes:
+    if not one_update_per_segment(config):
         raise ConfigError(
-            f"algorithm.name={config.algorithm.name}: makes several updates from each segment, and only the first includes"
-            f" its play, so the figures would be wrong; choose one of the presets {', '.join(measurable_presets())}"
+            f"algorithm.name={config.algorithm.name}: makes several updates from each segment, and only the first"
+            " includes its play, so the figures would be wrong; choose one of the presets"
+            f" {', '.join(measurable_presets())}"
         )
 
 
 @cache
 def measurable_presets() -> tuple[str, ...]:
-    return tuple(name for name in loading.preset_names() if not loading.load(name).several_passes)
+    return tuple(name for name in loading.preset_names() if one_update_per_segment(loading.load(name)))
+
+
+def one_update_per_segment(config: Config) -> bool:
+    return not (config.several_passes or config.experience.capacity_steps)

@@ -98,6 +98,18 @@ class Algorithm(Section):
     target_every_steps: Steps
     epsilons: Annotated[tuple[Probability, ...], Field(min_length=1, max_length=1000)]
     epsilon_steps: Steps
+    epsilon_updates: CountOrNever
+    target_every_updates: CountOrNever
+    double: bool
+    error_clip: Weight
+    outlier_deviations: Weight
+
+
+class Experience(Section):
+    capacity_steps: Annotated[int, Field(ge=0, le=10**9), Number]
+    warm_up_steps: Count
+    steps_per_update: Count
+    n_steps: Annotated[int, Field(ge=1, le=1000), Number]
 
 
 class Optimizer(Section):
@@ -110,6 +122,7 @@ class Optimizer(Section):
     decay: Fraction
     momentum: Fraction
     mean_square: Weight
+    square_sum: Weight
 
 
 class Comm(Section):
@@ -171,6 +184,7 @@ class Config(Section):
     model: Model
     actor: Actor
     algorithm: Algorithm
+    experience: Experience
     optimizer: Optimizer
     comm: Comm
     train: Train

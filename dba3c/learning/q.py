@@ -27,11 +27,19 @@ class Q:
         self._lambda = config.gae_lambda
         self._passes = Passes(config.passes, config.minibatches) if config.returns == "lambda" else Passes(1, 1)
         self._weight = config.value
+        self._error_clip = config.error_clip
+        self._double = config.double
         self._target_every_steps = config.target_every_steps
+        self._target_every_updates = config.target_every_updates
+        self._weights: tf.Variable | None = None
         self._target: tf.Variable | None = None
 
     def begin(self, weights: tf.Variable) -> None:
         """Copy the first weights."""
+        self._weights = weights
+        self._copy(weights)
+
+    def _copy(self, weights: tf.Variable | Array) -> None:
         if self._target is None:
             self._target = tf.Variable(weights, trainable=False, name="target")
         else:
@@ -55,23 +63,29 @@ class Q:
     def _targets(self, batch: Batch, evaluate: Evaluate) -> Array:
         """Compute y of each step, [T, B], by one of the four rules."""
         if self._returns == "n_step":
-            bootstrap = self._worths(batch.observations[-1:], evaluate).max(axis=2)[0]  # [B]
-            return n_step_returns(batch.rewards, batch.discounts, bootstrap)
+            return n_step_returns(batch.rewards, batch.discounts, self._best(batch.observations[-1:], evaluate)[0])
         if self._returns == "lambda":
-            best = self._worths(batch.observations, evaluate).max(axis=2)  # [T + 1, B]
+            best = self._best(batch.observations, evaluate)  # [T + 1, B]
             return best[:-1] + generalised_advantages(batch.rewards, batch.discounts, best, self._lambda)
-        after = self._worths(batch.observations[1:], evaluate)  # [T, B, A]
+        after = batch.observations[1:]
         if self._returns == "sarsa":
-            following = np.take_along_axis(after, batch.actions[1:, :, np.newaxis], axis=2)[:, :, 0]
+            following = chosen(self._worths(self._target, after, evaluate), batch.actions[1:])
         else:
-            following = after.max(axis=2)
+            following = self._best(after, evaluate)
         return np.asarray(batch.rewards + batch.discounts * following)
 
-    def _worths(self, observations: Array, evaluate: Evaluate) -> Array:
-        """What the actions are worth to the target network: [T, B, …] → [T, B, A]."""
-        assert self._target is not None
+    def _best(self, observations: Array, evaluate: Evaluate) -> Array:
+        """What the best action is worth to the target network, or the newest weights' best action: [T, B]."""
+        worths = self._worths(self._target, observations, evaluate)
+        if not self._double:
+            return np.asarray(worths.max(axis=2))
+        return chosen(worths, self._worths(self._weights, observations, evaluate).argmax(axis=2))
+
+    def _worths(self, weights: tf.Variable | None, observations: Array, evaluate: Evaluate) -> Array:
+        """What each action is worth: [T, B, …] → [T, B, A]."""
+        assert weights is not None
         flat = observations.reshape(-1, *observations.shape[2:])
-        return evaluate(self._target, flat)["q"].reshape(*observations.shape[:2], self._actions)
+        return evaluate(weights, flat)["q"].reshape(*observations.shape[:2], self._actions)
 
     def minibatches(self, count: int, seed: int, update: int, whole: bool = False) -> Iterator[Array | slice]:
         return self._passes.minibatches(count, seed, update, whole)
@@ -79,10 +93,11 @@ class Q:
     def loss(
         self, outputs: Outputs, *, actions: tf.Tensor, targets: tf.Tensor
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        """Mean over the batch of  c·(y − Q(a))²."""
+        """Mean over the batch of  c·(y − Q(a))², or of what has the same gradient with the error clipped."""
         worth = tf.gather(outputs["q"], actions, batch_dims=1)  # [B]
         errors = targets - worth
-        value_loss = self._weight * tf.reduce_mean(tf.square(errors))
+        squares = clipped_squares(errors, self._error_clip) if self._error_clip else tf.square(errors)
+        value_loss = self._weight * tf.reduce_mean(squares)
         figures = {
             "value_loss": value_loss,
             "q": tf.reduce_mean(worth),
@@ -93,15 +108,18 @@ class Q:
 
     def follow(self, update: Update, clock: Clock, weights: tf.Variable) -> None:
         """Copy the weights into the target network where a multiple of its interval was reached or passed."""
-        if crossed(self._target_every_steps, clock.steps - update.steps, clock.steps):
-            self.begin(weights)
+        every, now, passed = self._target_every_steps, clock.steps, update.steps
+        if self._target_every_updates:
+            every, now, passed = self._target_every_updates, clock.updates, 1
+        if crossed(every, now - passed, now):
+            self._copy(weights)
 
     def state(self) -> dict[str, Array]:
         return {} if self._target is None else {"target": self._target.numpy()}
 
     def restore(self, state: dict[str, Array]) -> None:
         if "target" in state:
-            self.begin(state["target"])
+            self._copy(state["target"])
 
 
 def count_actions(spaces: Spaces) -> int:
@@ -113,6 +131,18 @@ def count_actions(spaces: Spaces) -> int:
 
 def best(worths: tf.Tensor) -> tf.Tensor:
     return tf.argmax(worths, axis=1, output_type=tf.int32)
+
+
+def chosen(worths: Array, actions: Array) -> Array:
+    """Pick what some actions are worth: [T, B, A], [T, B] → [T, B]."""
+    return np.take_along_axis(worths, actions[:, :, np.newaxis], axis=2)[:, :, 0]
+
+
+def clipped_squares(errors: tf.Tensor, limit: float) -> tf.Tensor:
+    """e² where |e| ≤ limit, and beyond it a straight line of the slope there."""
+    sizes = tf.abs(errors)
+    near = tf.minimum(sizes, limit)
+    return near * (2 * sizes - near)
 
 
 def crossed(every: int, before: int, now: int) -> bool:

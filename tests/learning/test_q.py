@@ -168,6 +168,47 @@ def test_loss_figures_and_gradient_are_those_of_the_squared_error() -> None:
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("limit", [0.25, 1.0, 3.0])
+def test_a_clipped_error_has_the_gradient_of_its_limit(limit: float) -> None:
+    """DQN: the error y − Q is clipped in the update; the gradient of c·e² is −2·c·e, or −2·c·(±limit) beyond it."""
+    errors = np.array([-5.0, -1.0, -0.3, 0.0, 0.2, 0.9, 2.5], np.float32)
+    q = algorithm("one_step", "algorithm.value=0.5", f"algorithm.error_clip={limit}")
+    said, actions = np.zeros((7, ACTIONS), np.float32), np.full(7, 2, np.int32)
+    _, _, gradient = loss_of(q, said, actions, errors)
+    np.testing.assert_allclose(gradient[:, 2], -np.clip(errors, -limit, limit) / 7, rtol=1e-6)
+    assert not gradient[:, [0, 1, 3]].any()
+
+
+def test_double_q_learning_lets_the_newest_weights_choose() -> None:
+    """Weights of −1 prefer what the target network, with 1, thinks the least of."""
+    batch = play(5, 3, seed=2)
+    q, weights = algorithm("one_step", "algorithm.double=true"), tf.Variable([1.0])
+    q.begin(weights)
+    np.testing.assert_array_equal(
+        q.columns(batch, START, say_scaled)["targets"],
+        algorithm("one_step").columns(batch, START, say_scaled)["targets"],
+    )
+    weights.assign([-1.0])
+    slow = [
+        [float(batch.rewards[t, b]) + float(batch.discounts[t, b]) * min(worths(batch, t + 1, b)) for b in range(3)]
+        for t in range(5)
+    ]
+    np.testing.assert_allclose(q.columns(batch, START, say_scaled)["targets"], slow, rtol=1e-5, atol=1e-6)
+
+
+def test_target_and_epsilon_may_follow_updates_instead_of_steps() -> None:
+    options = ("algorithm.target_every_updates=3", "algorithm.epsilon_updates=10", "algorithm.epsilons=[0.1]")
+    q, weights = algorithm("one_step", *options), tf.Variable([0.0])
+    copied = []
+    for number in range(1, 8):
+        weights.assign([float(number)])
+        q.follow(update(80), Clock(number, 80 * number, 1000), weights)
+        copied.append(float(q.state()["target"][0]))
+    assert copied == [1, 1, 3, 3, 3, 6, 6]
+    halfway = q.exploration(np.array([0]), Clock(5, 10**9, 10**9))
+    assert halfway[0, 0] == pytest.approx(0.55)
+
+
 def update(steps: int) -> Update:
     return Update(1, steps, steps, False, False, {}, {})
 

@@ -44,7 +44,7 @@ Q["lambda"] += ("actor.n_steps=6", "algorithm.minibatches=2", "algorithm.passes=
 
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
-    rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1, "momentum_sgd": 0.1}[optimizer]
+    rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1, "momentum_sgd": 0.1, "adagrad": 0.05}[optimizer]
     return loading.load(
         "paac",
         [
@@ -110,6 +110,7 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
         pytest.param("rmsprop", (), id="rmsprop"),
         pytest.param("sgd", (), id="sgd"),
         pytest.param("momentum_sgd", ("optimizer.momentum=0.5",), id="momentum_sgd"),
+        pytest.param("adagrad", (), id="adagrad"),
         pytest.param("adam", PPO, id="ppo"),
         pytest.param("adam", LSTM, id="lstm"),
         pytest.param("adam", (*PPO, *LSTM), id="ppo-lstm"),
