@@ -69,7 +69,8 @@ class Group:
             answers.put(error)
 
     def answered(self, step: Step, policy: Policy) -> None:
-        self.segment.stepped(step, final_values(policy, step, self.simulators, self.memory))
+        bootstraps = final_values(policy, step, self.simulators, self.memory)
+        self.segment.stepped(step, bootstraps, policy.reward_scale)
         self.episodes += self.running.count(step)
         self.memory = remembered(self.memory, step)
         self.observations = step.observations

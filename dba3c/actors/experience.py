@@ -89,6 +89,7 @@ class Ring:
             ended=nothing.astype(bool),
             values=np.zeros((2, len(rows)), np.float32),
             versions=self._versions[steps[0]][np.newaxis],
+            past_returns=nothing,
             memory=np.zeros((len(rows), 0), np.float32),
             steps=0,
             episodes=[],

@@ -80,7 +80,8 @@ class Lockstep:
         self._segment.predicted(self._observations, prediction, version, self._memory)
         with self._timings.measure("env"):
             step = self._env.step(prediction.actions)
-        self._segment.stepped(step, final_values(self._policy, step, self._simulators, prediction.memory))
+        bootstraps = final_values(self._policy, step, self._simulators, prediction.memory)
+        self._segment.stepped(step, bootstraps, self._policy.reward_scale)
         self._episodes += self._running.count(step)
         self._memory = remembered(prediction.memory, step)
         self._observations = step.observations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Comm, Config
+from dba3c.config.schema import PAPER_STICKY, Comm, Config
 
 LONGEST_HISTORY = 4  # frames of an observation
 
@@ -11,12 +11,15 @@ LONGEST_HISTORY = 4  # frames of an observation
 def check_contradictions(config: Config) -> None:
     """Refuse values that are fine alone but not together."""
     check_batch(config)
+    if config.actor.kind == "episodes":
+        check_episodes(config)
     if config.comm.strategy != "backup" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
     if config.comm.strategy in ("server", "hogwild"):
         check_asynchronous(config)
-    if config.debug.staleness and config.comm.strategy != "allreduce":
-        raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
+    if config.debug.staleness:
+        check_staleness(config)
+    check_sticky(config)
     if config.several_passes:
         check_passes(config)
     if config.algorithm.name == "q":
@@ -58,10 +61,9 @@ def check_experience(config: Config) -> None:
     if config.actor.kind != "lockstep":
         raise ConfigError(f"actor.kind={config.actor.kind}: experience is kept in the order of play; use lockstep")
     if config.checkpoint.restart_games:
-        raise ConfigError(
-            "checkpoint.restart_games=true: a replay memory starts empty when a run is resumed, so the run would differ"
-            " from an unbroken one; use experience.capacity_steps=0, or restart_games=false"
-        )
+        raise ConfigError("checkpoint.restart_games=true: a replay memory starts empty in any resumed run; use false")
+    if config.env.normalise_observations or config.env.normalise_rewards:
+        raise ConfigError("env.normalise_observations, _rewards: would count a sample of experience again and again")
     if segment % experience.steps_per_update:
         raise ConfigError(
             f"experience.steps_per_update={experience.steps_per_update}: must divide the env.n_sim × actor.n_steps ="
@@ -73,6 +75,42 @@ def check_experience(config: Config) -> None:
             f"experience.warm_up_steps={experience.warm_up_steps}: must be at least {least} and at most"
             f" experience.capacity_steps={experience.capacity_steps} less {least}"
         )
+
+
+def check_staleness(config: Config) -> None:
+    """Refuse what does not go together with gradients that are applied later."""
+    if config.comm.strategy != "allreduce":
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
+    if config.env.normalise_observations or config.env.normalise_rewards:
+        raise ConfigError(f"debug.staleness={config.debug.staleness}: the statistics that normalise cannot be late")
+
+
+def check_episodes(config: Config) -> None:
+    """Refuse what does not go together with segments of whole episodes."""
+    if config.env.n_sim != 1:
+        raise ConfigError(
+            f"env.n_sim={config.env.n_sim}: with actor.kind=episodes a rank has one simulator; set env.n_sim=1 and use"
+            " more ranks"
+        )
+    if config.train.batch_size != "auto":
+        raise ConfigError(
+            f"train.batch_size={config.train.batch_size}: with actor.kind=episodes a rank's batch is one episode; set"
+            " train.batch_size=auto"
+        )
+
+
+def check_sticky(config: Config) -> None:
+    """Refuse sticky actions where the profile has none, or has its own."""
+    profile = config.env.profile
+    if profile == "deepmind":
+        return
+    own = PAPER_STICKY if profile == "paper" else 0.0
+    for name, value, unset in (("env", config.env.sticky, 0.0), ("evaluate", config.evaluate.sticky, "auto")):
+        if value not in (unset, own):
+            has = f"repeats actions with probability {own:g}, always" if own else "has no sticky actions"
+            raise ConfigError(
+                f"{name}.sticky={value:g}: env.profile={profile} {has}; leave it out, or use env.profile=deepmind"
+            )
 
 
 def check_shards(config: Config) -> None:
@@ -89,6 +127,12 @@ def check_shards(config: Config) -> None:
 
 def check_asynchronous(config: Config) -> None:
     """Refuse what does not go together with weights that change at any time."""
+    for key in ("normalise_observations", "normalise_rewards"):
+        if getattr(config.env, key):
+            raise ConfigError(
+                f"env.{key}=true: its statistics are the same on all ranks after every update, which"
+                f" comm.strategy={config.comm.strategy} is without; use allreduce or backup"
+            )
     if config.several_passes:
         raise ConfigError(
             f"algorithm.name={config.algorithm.name}: its passes over a segment expect the weights to change by their"
@@ -127,7 +171,9 @@ def check_passes(config: Config) -> None:
 
 
 def check_q(config: Config) -> None:
-    """Refuse what would make the targets of Q-learning wrong."""
+    """Refuse what would make the targets of Q-learning wrong, and a torso for a value that it does not have."""
+    if config.model.separate:
+        raise ConfigError("model.separate=true: algorithm.name=q has no value to give a torso; set it to false")
     if config.model.memory:
         raise ConfigError(
             f"model.memory={config.model.memory}: algorithm.name=q has no memory for its target network; use"
@@ -177,10 +223,14 @@ FIXED = (
     "env.game",
     "env.profile",
     "env.width",
+    "env.normalise_observations",
+    "env.normalise_rewards",
+    "env.full_action_space",
     "model.torso",
     "model.hidden",
     "model.memory",
     "model.standardise",
+    "model.separate",
     "optimizer.name",
 )
 

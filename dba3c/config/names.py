@@ -14,16 +14,20 @@ PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → mo
         "paper": "dba3c.envs.paper:PaperEnv",
         "deepmind": "dba3c.envs.deepmind:DeepMindEnv",
         "catch": "dba3c.envs.catch:CatchEnv",
+        "gymnasium": "dba3c.envs.gymnasium_env:GymnasiumEnv",
     },
     "model.torso": {
         "ba3c": "dba3c.networks.torsos:ba3c",
         "ba3c_linear": "dba3c.networks.torsos:ba3c_linear",
         "nips": "dba3c.networks.torsos:nips",
         "nature": "dba3c.networks.torsos:nature",
+        "mlp": "dba3c.networks.torsos:mlp",
+        "mlp_relu": "dba3c.networks.torsos:mlp_relu",
     },
     "actor.kind": {
         "async": "dba3c.actors.asynchronous:make",
         "lockstep": "dba3c.actors.lockstep:make",
+        "episodes": "dba3c.actors.lockstep:make",
     },
     "algorithm.name": {
         "a3c": "dba3c.learning.a3c:A3C",

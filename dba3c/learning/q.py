@@ -10,8 +10,8 @@ import tensorflow as tf
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Algorithm
 from dba3c.learning.exploration import EpsilonGreedy
-from dba3c.learning.passes import Passes
 from dba3c.learning.returns import generalised_advantages, n_step_returns
+from dba3c.learning.shards import Passes
 from dba3c.types import Acted, Array, Batch, Clock, Columns, Evaluate, Head, Outputs, Spaces, Update
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dba3c.config import loading
 from dba3c.config.loading import HYPERPARAMS
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Config
+from dba3c.config.schema import Config, file_name
 
 TEXT = HYPERPARAMS.read_text(encoding="utf-8")
 VALUES: dict[str, Any] = yaml.safe_load(TEXT)
@@ -142,7 +142,7 @@ def test_derived_values() -> None:
         ("optimizer.beta1=1", "less than 1"), ("optimizer.learning_rate=0", "greater than 0"),
         ("algorithm.gamma=1.01", "less than or equal to 1"), ("checkpoint.restart_games=3", "valid boolean"),
         ("env.game=3", "valid string"), ("targets.pong='high'", "valid number"),
-        ("model.torso='vgg'", "'ba3c', 'ba3c_linear', 'nips' or 'nature'"),
+        ("model.torso='vgg'", "'ba3c', 'ba3c_linear', 'nips', 'nature', 'mlp' or 'mlp_relu'"),
         ("actor.group_size=3", "must divide env.n_sim=10"), ("comm.n_backup=1", "without comm.strategy=backup"),
         ("comm.n_backup=-1", "greater than or equal to 0"),
         ("debug.slow_rank='fast'", "should match pattern"), ("algorithm.ratio_clip=1", "less than 1"),
@@ -243,6 +243,16 @@ def test_parse_refuses_a_game_that_is_no_plain_name(game: str) -> None:
     written = load().model_copy(update={"env": load().env.model_copy(update={"game": game})})
     assert "plain name" in complaint(lambda: loading.parse(written.dump()))
     assert loading.parse(load("env.game=space_invaders").dump()).env.game == "space_invaders"
+
+
+@pytest.mark.parametrize(("game", "file"), [("ALE/Pong-v5", "ALE-Pong-v5"), ("a.b:Own/C-v0", "a.b-Own-C-v0")])
+def test_ids_of_gymnasium_name_plain_files(game: str, file: str) -> None:
+    env = load().env.model_copy(update={"game": game, "profile": "gymnasium"})
+    assert loading.parse(load().model_copy(update={"env": env}).dump()).env.game == game
+    assert file_name(game) == file
+    for crafted in ("../../x", "/any/path", ":x", "a b/c-v0", "$(x):y"):
+        written = load().model_copy(update={"env": env.model_copy(update={"game": crafted})})
+        assert "plain name" in complaint(lambda written=written: loading.parse(written.dump()))  # type: ignore[misc]
 
 
 def test_powers_in_files(tmp_path: Path) -> None:

@@ -31,6 +31,10 @@ PPO = (
 )  # fmt: skip
 
 LSTM = ("model.memory=8",)
+GAUSSIAN = (
+    "env.profile=gymnasium", "env.game=Pendulum-v1", "env.reward_clip=0", "model.torso=mlp", "model.separate=true",
+)  # fmt: skip
+NORMALISED = (*GAUSSIAN, "env.normalise_observations=true", "env.normalise_rewards=true")
 SHARDS = ("actor.shards=2",)
 
 Q = {  # the target network is copied within the four updates, and the simulators explore differently
@@ -71,6 +75,7 @@ def new_agent(algorithm: tuple[str, ...] = ()) -> Agent:
     agent, first = agent_with_first_weights(algorithm)
     agent.load(first, Clock(0, 0, 1))
     agent.algorithm.restore({})
+    agent.normaliser.restore({name: 0 * value for name, value in agent.normaliser.state().items()})
     return agent
 
 
@@ -116,6 +121,9 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
         pytest.param("adam", (*PPO, *LSTM), id="ppo-lstm"),
         pytest.param("adam", SHARDS, id="shards"),
         *(pytest.param("adam", options, id=f"q-{returns}") for returns, options in Q.items()),
+        pytest.param("adam", GAUSSIAN, id="gaussian"),
+        pytest.param("adam", NORMALISED, id="normalised"),
+        pytest.param("adam", (*PPO, *NORMALISED), id="ppo-normalised"),
     ],
 )
 def test_layouts_learn_the_same(transport: Transport, optimizer: str, more: tuple[str, ...]) -> None:

@@ -25,7 +25,8 @@ POOLED = {"ba3c": 3, "ba3c_linear": 3, "nips": 0, "nature": 0}  # the first so m
 
 
 def model(torso: str = "nips", hidden: int = 16, **more: Any) -> Model:
-    return Model(**{"torso": torso, "hidden": hidden, "memory": 0, "init": "torso", "standardise": False} | more)
+    plain = {"memory": 0, "init": "torso", "standardise": False, "separate": False}
+    return Model(**{"torso": torso, "hidden": hidden} | plain | more)
 
 
 @cache
@@ -279,4 +280,4 @@ def test_pictures_that_are_too_small_are_refused(torso: str) -> None:
     with pytest.raises(
         ConfigError, match=f"^model.torso={torso}: .* too large for observations of 20×20 pixels; choose"
     ):
-        build(Model(torso=torso, hidden=8, memory=0, init="torso", standardise=False), spaces(), HEADS, seed=0)
+        build(model(torso, 8), spaces(), HEADS, seed=0)
