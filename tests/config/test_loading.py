@@ -152,6 +152,11 @@ def test_derived_values() -> None:
         ("comm.silence_seconds=1e+300", "less than or equal to"), ("env.step_seconds=1e+30", "less than or equal to"),
     ],
 )  # fmt: skip
+@pytest.mark.fault(
+    39,
+    "value out of bounds, such as --train.total_steps=1e18",
+    "refused in one line, code 2, with field, value and remedy",
+)
 def test_bad_values_are_named_with_their_field_and_the_remedy(override: str, remedy: str) -> None:
     message = complaint(lambda: load(override))
     assert message.startswith(f"{override}: ")
