@@ -15,6 +15,7 @@ from dba3c import envs
 from dba3c.config.schema import Config
 from dba3c.job import handshake
 from dba3c.job.process import terminal
+from dba3c.job.signals import StopSignal
 from dba3c.job.world import World, start_line
 from dba3c.learning.agent import Agent
 from dba3c.run_files import write_atomically
@@ -23,7 +24,7 @@ from dba3c.run_files.metrics import Metrics, NullMetrics, RunMetrics
 from dba3c.run_files.progress import Callback
 from dba3c.run_files.window import Pace, means
 from dba3c.training import build
-from dba3c.training.evaluation import cut_off, evaluate
+from dba3c.training.evaluation import cut_off, evaluate, in_a_row
 from dba3c.training.ranks import Ranks
 from dba3c.training.state import State, check_weights
 from dba3c.types import Actor, Json, Update
@@ -69,7 +70,7 @@ class Log:
             self.say(note)
 
     def reopen(self) -> None:
-        """Begin the files anew, which were removed."""
+        """Begin new files in place of those that were removed."""
         self._write_config()
         self._metrics.open_files(self._state.progress)
 
@@ -89,7 +90,7 @@ class Log:
     def evaluated(self) -> None:
         progress = self._state.progress
         games = f"mean of {progress.evaluation_games} {self._config.evaluation_episodes}"
-        cut = cut_off(progress.evaluation_cut)
+        cut = cut_off(progress.evaluation_cut) + in_a_row(progress.reached_in_a_row, self._config.evaluate.in_a_row)
         self._metrics.evaluated(progress.evaluation_games, progress)
         self.say(f"evaluation after update {progress.updates:,}: {progress.evaluation_score:.1f}, {games}{cut}")
 
@@ -107,15 +108,16 @@ class Log:
 class Ask:
     """Shows every update to a callback of the user, which may ask for the end of the training."""
 
-    def __init__(self, callback: Callback | None, state: State) -> None:
+    def __init__(self, callback: Callback | None, state: State, stop: StopSignal) -> None:
         self._callback = callback
         self._state = state
-        self.stop = False
+        self._stop = stop
 
     def after(self, update: Update) -> None:
-        if self._callback is not None:
-            progress = self._state.progress
-            self.stop = self._callback(progress, means(update.sums, update.samples)) is False or self.stop
+        if self._callback is None:
+            return
+        if self._callback(self._state.progress, means(update.sums, update.samples)) is False:
+            self._stop.request("the callback")
 
 
 class CheckWeights:
@@ -169,7 +171,9 @@ class Evaluate:
         with self._ranks.busy("evaluating"):
             result = evaluate(config, self._agent, make_env, self._ranks.transport)
         progress = self._state.progress
-        progress.evaluated(result.mean, len(result.scores), result.full, config.target_score, result.cut)
+        progress.evaluated(
+            result.mean, len(result.scores), result.full, config.target_score, result.cut, config.evaluate.in_a_row
+        )
         progress.evaluation_scores = result.scores
         self._full_at = progress.updates if result.full else -1
         self._log.evaluated()

@@ -14,7 +14,7 @@ from dba3c.config.strict_yaml import MOST_BYTES
 from dba3c.job import handshake
 from dba3c.job.command_line import Parser, split_overrides
 from dba3c.job.exit import EXIT_OK, agreed
-from dba3c.job.process import load_tensorflow, say
+from dba3c.job.process import available_memory, load_tensorflow, say
 from dba3c.job.world import World
 from dba3c.run_files import trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
@@ -86,7 +86,7 @@ def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:
 
 def agree(world: World, parser: Callable[[], Parser], argv: list[str]) -> tuple[Request, Order]:
     """Resolve the command line on all ranks of a job, which leave together if it is refused or if they differ."""
-    from dba3c import comm, envs  # comm starts MPI, which --help need not
+    from dba3c import envs  # loads ale-py
 
     prepare_plugins(world, argv)
     asked = agreed(world, lambda: request(parser(), argv, world.size))
@@ -95,7 +95,7 @@ def agree(world: World, parser: Callable[[], Parser], argv: list[str]) -> tuple[
     config = order.config
     agreed(world, lambda: handshake.check(world.comm, config, envs.fingerprint(config.env), world.hosts))
     agreed(world, lambda: consistency.check_ranks(config, world.size))
-    agreed(world, lambda: comm.refuse_unusable(config.comm, world.hosts))
+    agreed(world, lambda: refuse_unusable(config, world))
     return asked, order
 
 
@@ -169,7 +169,32 @@ def ends(config: Config, updates: int) -> str:
     ways = [f"after {config.train.total_steps:,} steps (about {updates:,} updates)"]
     ways += [f"after {config.train.max_minutes:g} minutes"] if config.train.max_minutes else []
     if config.target_score is not None and config.evaluate.games:
-        ways.append(
-            f"when the mean of {config.evaluate.games} {config.evaluation_episodes} reaches {config.target_score:g}"
-        )
+        times, played = config.evaluate.in_a_row, f"{config.evaluate.games} {config.evaluation_episodes}"
+        in_a_row = f" in {times} evaluations in a row" if times > 1 else ""
+        ways.append(f"when the mean of {played} reaches {config.target_score:g}{in_a_row}")
     return ", or ".join(ways)
+
+
+def refuse_unusable(config: Config, world: World) -> None:
+    """Refuse what the libraries and hosts of this job cannot do."""
+    from dba3c import comm  # starts MPI, which --help need not
+
+    comm.refuse_unusable(config.comm, world.hosts)
+    if config.experience.capacity_steps:
+        refuse_large_experience(config, world.hosts.count(world.host), available_memory())
+
+
+def refuse_large_experience(config: Config, ranks_of_host: int, available: int) -> None:
+    """Refuse replay memories that will not fit on this host, beside each other, before hours have filled them."""
+    from dba3c import envs  # loads ale-py, which --help need not wait for
+    from dba3c.actors.experience import bytes_per_step
+
+    per_step = bytes_per_step(envs.spaces(config.env), envs.history(config.env))
+    needed = per_step * config.experience.capacity_steps * ranks_of_host
+    if needed > available:
+        ranks = f"{ranks_of_host} rank{'s' * (ranks_of_host > 1)}"
+        fits = available // per_step // ranks_of_host
+        raise ConfigError(
+            f"experience.capacity_steps={config.experience.capacity_steps}: {ranks} of this host would keep"
+            f" {needed / 1e9:.1f} GB, but {available / 1e9:.1f} GB are available; use at most {fits}, or fewer ranks"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # needs TensorFlow
     from dba3c.training.state import State
 
 MakeStrategy = Callable[[Transport], Strategy]
+START_LIMITS = 4.0  # that a start may take: a rank that loads from a slow disk is alive, one that hangs in it seems so
 SAVE_SECONDS = 30.0  # that an emergency save may take: the disk may be what has failed
 
 
@@ -163,7 +164,8 @@ def watch_start(world: World) -> Watchdog | NullWatchdog:
         process.say(f"dba3c: rank {world.rank} on {world.host}: {failure}; the job ends")
         abort(world.comm, EXIT_LOST)
 
-    watchdog = make_watchdog(MpiTransport(world.comm), world.names, start_seconds(), end_job, process.say)
+    limit = start_seconds()
+    watchdog = make_watchdog(MpiTransport(world.comm), world.names, limit, end_job, process.say, START_LIMITS * limit)
     if world.guard is not None:
         world.guard.release()
     return watchdog
@@ -179,3 +181,16 @@ def parsed(world: World, parser: Callable[[], Parser], argv: list[str]) -> Names
     """Parse a command line on all ranks, which leave together if it is refused."""
     prepare_plugins(world, argv)
     return agreed(world, lambda: parser().parse_args(argv))
+
+
+@contextlib.contextmanager
+def watched(
+    world: World, watchdog: Watchdog | NullWatchdog, silence_seconds: float, what: str
+) -> Generator[None, None, None]:
+    """Watch over work, however long it takes, until it is done on all ranks: MPI_Finalize waits for a minute only."""
+    world.comm.Barrier()  # from here on no rank has a reason to be silent for long
+    watchdog.set(silence_seconds)
+    with watchdog.busy(what):
+        yield
+        world.comm.Barrier()
+    watchdog.close()

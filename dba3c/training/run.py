@@ -23,14 +23,14 @@ from dba3c.training.between_updates import Ask, CheckWeights, Consumer, Evaluate
 from dba3c.training.injected import Faults
 from dba3c.training.ranks import Ranks
 from dba3c.training.state import State
-from dba3c.types import Strategy, Transport, Update
+from dba3c.types import Json, Strategy, Transport, Update
 
 
 class Run:
     """A run directory and everything that works on it."""
 
     _last: Update | None = None
-    _announced = False  # that it stops
+    _announced = _said_last = False  # that it stops; the last line
 
     def __init__(
         self,
@@ -47,7 +47,6 @@ class Run:
         self._config = config
         self._run_dir = run_dir
         self._speaking = threading.RLock()  # so that the last line is the last
-        self._said_last = False
         self._timings = injected.timings(config.debug, world.rank)
         world.phase("building the network")
         self._agent = agreed(world, lambda: build.agent(config, first))
@@ -55,7 +54,6 @@ class Run:
         self._optimizer = build.optimizer(config, self._agent)
         self._state = State(config, self._agent, self._optimizer, run_dir)
         self._log = Log(config, run_dir, self._state)
-        self._asked = Ask(callback, self._state)
         self._directory = RunDirectory(run_dir, claim, self._log)
         self._state.before_saving += [faults.refuse_to_save, self._directory.refuse_others]
         self._ranks = Ranks(world, config, self._make_strategy, self._state, self._log.say, watchdog)
@@ -71,6 +69,7 @@ class Run:
         self._consumers: list[Consumer] = [self._log, self._check, self._evaluate, self._save]
         self._ranks.start()
         self._stop = StopSignal(self._save_at_once)
+        self._callback = Ask(callback, self._state, self._stop)
 
     @property
     def _progress(self) -> Progress:
@@ -106,9 +105,7 @@ class Run:
         self._state.restore(saved)
         progress = self._progress
         progress.bad_in_a_row = 0
-        if progress.evaluation_score is not None:  # the target may be another one now
-            games, full, cut = progress.evaluation_games, progress.target_reached, progress.evaluation_cut
-            progress.evaluated(progress.evaluation_score, games, full, self._config.target_score, cut)
+        progress.judge(self._config.target_score, self._config.evaluate.in_a_row)  # which may be others now
         return notes
 
     def _make_strategy(self, transport: Transport) -> Strategy:
@@ -143,10 +140,9 @@ class Run:
         ):
             self._last = update
             self._log.after(update)
-            self._asked.after(update)
+            self._callback.after(update)
             if update.stop:
-                asked = self._stop.requested() or self._asked.stop
-                in_time = self._ranks.transport.broadcast(asked or not self._out_of_time())
+                in_time = self._ranks.transport.broadcast(self._stop.requested() or not self._out_of_time())
                 return EXIT_STOPPED if in_time else EXIT_OK
             if self._progress.bad_in_a_row >= self._config.train.max_bad_updates:
                 return EXIT_NOT_FINITE
@@ -163,8 +159,7 @@ class Run:
 
     def _wants_to_stop(self) -> bool:
         """Whether this rank was asked to stop, has lost its directory, or finds on behalf of all that time is up."""
-        asked = self._stop.requested() or self._asked.stop
-        return asked or self._directory.taken or (self._ranks.first and self._out_of_time())
+        return self._stop.requested() or self._directory.taken or (self._ranks.first and self._out_of_time())
 
     def _is_over(self) -> bool:
         """Whether the run has reached its end, by the state that all ranks share."""
@@ -188,7 +183,7 @@ class Run:
         if code == EXIT_OK:
             self._evaluate.at_the_end()
         elif code == EXIT_STOPPED:
-            self._announce_stop("by the callback" if self._asked.stop else "by a signal")
+            self._announce_stop(f"by {self._stop.by}")
         with self._ranks.busy("ending"):
             self._check.check(self._progress.updates)
             # Episodes restart at regular saves only, or the resumed run would differ from an unbroken one.
@@ -196,14 +191,10 @@ class Run:
             saved = self._ranks.transport.broadcast(not self._directory.taken and (kept_exact or self._save.save()))
             figures = self._log.pace.figures(self._ranks.world.size)
             summary = outcome.summary(self._config, self._progress, self._ranks, self._agent) | figures
+            code = code if saved else EXIT_NOT_SAVED
+            self._say_last(self._last_line(code), code, summary)
         self._ranks.stop()
         self._actor.close()
-        code = code if saved else EXIT_NOT_SAVED
-        with self._speaking:
-            self._said_last = True
-            self._log.close(None if self._directory.taken else summary)  # the panel would be painted below what is said
-            self._log.say(self._last_line(code))
-        self._keep_exit_code(code)
         if self._ranks.failed:
             leave(self._ranks.world.comm, code)
         return code
@@ -213,17 +204,27 @@ class Run:
         written = self._ranks.first and outcome.was_written(self._run_dir, self._progress)
         if not self._ranks.transport.broadcast(written):
             return self._end(EXIT_OK)
-        self._log.close(None)
-        self._log.say(f"nothing to do: {self._last_line(EXIT_OK)}")
-        self._keep_exit_code(EXIT_OK)
+        with self._ranks.busy("ending"):
+            self._say_last(f"nothing to do: {self._last_line(EXIT_OK)}", EXIT_OK)
         self._actor.close()
         self._ranks.stop()
         return EXIT_OK
 
-    def _keep_exit_code(self, code: int) -> None:
+    def _say_last(self, text: str, code: int, summary: Json | None = None) -> None:
+        """Write the last files and say the last line.
+
+        All ranks wait for that here, where a watchdog sees to it: MPI_Finalize does not wait for a slow disk.
+        """
+        limit = self._config.checkpoint.save_seconds
+        with self._speaking:
+            self._said_last = True
+            with self._ranks.busy("saving", limit):  # before the last line: the panel would be painted below it
+                self._log.close(None if self._directory.taken else summary)
+            self._log.say(text)
         if self._ranks.first and not self._directory.taken:
-            with suppress(OSError):  # a full disk is reported when it matters
+            with self._ranks.busy("saving", limit), suppress(OSError):  # a full disk is reported when it matters
                 write_exit_code(self._run_dir, code)
+        self._ranks.transport.broadcast(None)
 
     def _last_line(self, code: int) -> str:
         who = {name: self._ranks_with(name) for name in ("stop", "not_finite")} | {"save": self._ranks.names([0])}

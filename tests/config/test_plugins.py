@@ -19,7 +19,7 @@ from tests.fakes import registry
 
 TEXT = """
 import dba3c
-from dba3c.config.schema import Fraction
+from dba3c.config.values import Fraction
 
 class Slow: ...
 

@@ -19,7 +19,7 @@ from tests.fakes.loopback import Loopback
 
 PARAMETERS = 1003
 STRATEGIES = ("server", "hogwild")
-OPTIMIZERS = ("adam", "rmsprop", "sgd", "momentum_sgd")
+OPTIMIZERS = ("adam", "rmsprop", "sgd", "momentum_sgd", "adagrad")
 
 pytestmark = pytest.mark.skipif(os.environ.get("DBA3C_TRANSPORT") == "horovod", reason="asynchronous needs mpi")
 
