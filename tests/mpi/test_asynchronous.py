@@ -48,16 +48,15 @@ class Rank:
         meets_after: Callable[[int], bool] = lambda _: False,
         total_steps: int = 200,
         aggregate: int = 1,
-        first: int = 0,
-        last: int = 10**9,
+        between: tuple[int, int] = (0, 10**9),
     ) -> None:
-        """`first` updates were before; it leaves after update `last`."""
+        """It starts after the first update of `between` and leaves after the last."""
+        first, self._last = between
         words = [f"comm.strategy={strategy}", f"comm.aggregate={aggregate}"]
         config = loading.load("paac", words).comm
         self.transport = transport
         self.optimizer = optimizer
         self.clock = Clock(first, 5 * first, total_steps)
-        self._last = last
         around = Surroundings(transport, optimizer, Timings(), self.clock, self.follow, meets_after, owners)
         self.strategy = names.find("comm.strategy", strategy)(config, around)
 
@@ -194,8 +193,8 @@ def test_a_run_that_was_saved_at_a_meeting_continues_as_if_it_had_not_ended(
         resumed = new_optimizer()
         resumed.load(learned.weights())
         resumed.restore(learned.state())
-        last = first + 20
-        rank = Rank(transport, strategy, resumed, owners, lambda number: number == 20, first=first, last=last)
+        part = first, first + 20
+        rank = Rank(transport, strategy, resumed, owners, lambda number: number == 20, between=part)
         rank.play() if transport.rank == 0 else rank.serve()
         transport.gather(0)
         rank.strategy.close()
