@@ -11,7 +11,7 @@
 # make bench   measures the speed of training on this machine
 # make results writes docs/results.md from the logs in docs/runs
 # make horovod builds Horovod for comm.transport=horovod
-# make validate  compares predicted and measured pace over shaped links between 16 hosts (root)
+# make validate  compares predicted and measured pace over shaped links between 16 hosts, with and without servers (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
 
 GAME ?= breakout
@@ -133,6 +133,7 @@ cluster-down:
 validate: setup-dev cluster-packages
 	mkdir -p docs
 	DBA3C_CLUSTER_NODES=16 $(BIN)/python -m tests.cluster.validate docs/validation
+	DBA3C_CLUSTER_NODES=16 $(BIN)/python -m tests.cluster.servers docs/servers
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -125,13 +125,14 @@ def training_table(rows: list[Json]) -> Table:
 def served_table(result: Json) -> Table:
     milliseconds = f"{result['push_and_pull_milliseconds']:.2f} ms"
     shown = Table(
-        "strategy", "workers", "servers", "updates/s", "samples/s", "per worker",
+        "strategy", "workers", "servers", "updates/s", "samples/s", "predicted", "per worker",
         title=f"emulated computing, real messages; {milliseconds} for a gradient and new weights without computing",
     )  # fmt: skip
     ideal = SAMPLES / SECONDS_PER_GRADIENT
     for row in result["rows"]:
         share = f"{row['samples_per_second'] / row['workers'] / ideal:.0%} of a worker alone"
-        paces = f"{row['updates_per_second']:.1f}", f"{row['samples_per_second']:.0f}", share
+        expected = f"{row['predicted']:.0f}" if "predicted" in row else ""  # where the links' speed is known
+        paces = f"{row['updates_per_second']:.1f}", f"{row['samples_per_second']:.0f}", expected, share
         shown.add_row(row["strategy"], str(row["workers"]), str(row["servers"] or ""), *paces)
     return shown
 
@@ -143,8 +144,10 @@ def plot(result: Json, file: Path) -> None:
     numbers = [row["servers"] for row in served]
     workers = synchronous["workers"]
     axes.plot(numbers, [row["samples_per_second"] for row in served], "o-", label=f"server, {workers} workers")
+    if "predicted" in synchronous:
+        axes.plot(numbers, [row["predicted"] for row in served], "--", color="tab:blue", label="predicted")
+        axes.axhline(synchronous["predicted"], color="tab:orange", ls="--")
     axes.axhline(synchronous["samples_per_second"], color="tab:orange", label="allreduce, no servers")
-    axes.axhline(workers * SAMPLES / SECONDS_PER_GRADIENT, color="grey", ls=":", label="messages that cost nothing")
     axes.set(ylabel=f"samples/s, {SAMPLES} in a gradient", ylim=(0, None))
     scaling.count_axis(axes, "servers", numbers)
     axes.legend()
