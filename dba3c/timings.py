@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 PARTS = ("env", "predict", "play", "gradient", "wait", "apply")  # of a rank's time; play: waiting for an async actor
@@ -29,6 +29,17 @@ class Timings:
             self._delay(part, time.perf_counter() - start)
         finally:
             self.seconds[part] += time.perf_counter() - start
+
+    def twin(self) -> Timings:
+        """Make timings of a thread of its own, with the same delays."""
+        return Timings(self._delay)
+
+    def add_mean(self, others: Sequence[Timings]) -> None:
+        """Add what threads have spent that work at the same time: the mean of their seconds."""
+        for other in others:
+            spent, other.seconds = other.seconds, defaultdict(float)
+            for part, seconds in spent.items():
+                self.seconds[part] += seconds / len(others)
 
     def drain(self) -> dict[str, float]:
         drained, self.seconds = self.seconds, defaultdict(float)

@@ -89,7 +89,7 @@ def train(world: World, argv: list[str]) -> int:
     order.say_chosen(note, world.rank)
     claim = agreed(world, lambda: prepare_directory(run_dir) if world.rank == 0 else None)
     report_to(run_dir)
-    load_tensorflow(world.threads, world.phase)
+    load_tensorflow(1 if config.actor.shards > 1 else world.threads, world.phase)  # shards bring their own threads
     from dba3c.training.run import Run  # imports TensorFlow
 
     with claim or nullcontext():

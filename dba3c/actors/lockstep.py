@@ -9,18 +9,30 @@ import numpy as np
 from dba3c.actors import MakeSimulators
 from dba3c.actors.episodes import RunningEpisodes
 from dba3c.actors.segment import Segment, final_values, remembered
+from dba3c.actors.sharded import Sharded
 from dba3c.config.schema import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.timings import Timings
-from dba3c.types import Batch, Episode, Policy, Prediction, VectorEnv
+from dba3c.types import Actor, Batch, Episode, Policy, Prediction, VectorEnv
 
 
 def make(
     config: Config, simulators: MakeSimulators, policy: Policy, first_simulator: int, threads: int, timings: Timings
-) -> Lockstep:
-    """Make the actor with all simulators of a rank in one vector env."""
-    env = simulators(first_simulator, config.env.n_sim, threads)
-    return Lockstep(config, env, policy, first_simulator, timings)
+) -> Actor:
+    """Make the actor with all simulators of a rank in one vector env, or with one for each shard."""
+    shards = config.actor.shards
+    if shards == 1:
+        return Lockstep(
+            config, simulators(first_simulator, config.env.n_sim, threads), policy, first_simulator, timings
+        )
+    size = config.env.n_sim // shards
+    starts = [first_simulator + number * size for number in range(shards)]
+    timings_of_shards = [timings.twin() for _ in starts]
+    actors = [
+        Lockstep(config, simulators(start, size, 1), policy, start, spent)
+        for start, spent in zip(starts, timings_of_shards, strict=True)
+    ]
+    return Sharded(actors, timings, timings_of_shards)
 
 
 class Lockstep:

@@ -35,16 +35,26 @@ class Allocation(NamedTuple):
         keys["train.batch_size"] = str(self.n_sim * self.n_steps)
         if self.kind == "async":
             keys["actor.group_size"] = str(max(1, self.n_sim // 2))
+        elif self.threads > 1:
+            keys["actor.shards"] = str(self.threads)
         return keys
 
     @property
     def sizes(self) -> tuple[str, ...]:
         """Write one core's work as configuration: allocations that share it share the costs of their parts."""
-        return tuple(f"{key}={value}" for key, value in self._replace(n_sim=self.n_sim // self.threads).keys.items())
+        one_core = self._replace(n_sim=self.n_sim // self.threads, threads=1)
+        return tuple(f"{key}={value}" for key, value in one_core.keys.items())
 
     @property
     def arguments(self) -> list[str]:
-        return [f"--{key}={value}" for key, value in self.keys.items()]
+        return self.arguments_for(loading.HYPERPARAMS)
+
+    def arguments_for(self, hyperparams: Path) -> list[str]:
+        """Write the keys that a version of dba3c has, as its hyperparams.yaml shows."""
+        sections = loading.read_yaml(hyperparams)
+        return [
+            f"--{key}={value}" for key, value in self.keys.items() if key.split(".")[1] in sections[key.split(".")[0]]
+        ]
 
     @property
     def steps_per_update(self) -> int:
@@ -61,7 +71,8 @@ def trial(allocation: Allocation, game: str, preset: str, steps: int, checkout: 
     with tempfile.TemporaryDirectory() as folder:
         order = ["--preset", preset, "--game", game, "--run-dir", folder, f"--train.total_steps={steps}"]
         only_training = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
-        words = order + only_training + allocation.arguments
+        hyperparams = checkout / "hyperparams.yaml" if checkout else loading.HYPERPARAMS
+        words = order + only_training + allocation.arguments_for(hyperparams)
         launching.run(allocation.ranks, "dba3c.train", words, allocation.threads, checkout=checkout)
         summary: Json = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
     return summary

@@ -29,9 +29,23 @@ def check_contradictions(config: Config) -> None:
             f"train.batch_size={config.batch_size}: with model.memory a batch has whole segments; use a multiple of"
             f" actor.n_steps={config.actor.n_steps}"
         )
+    if config.actor.shards > 1:
+        check_shards(config)
     if config.env.n_sim % config.actor.group_size:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
+        )
+
+
+def check_shards(config: Config) -> None:
+    """Refuse shards that would not be equal, or that an actor does not have."""
+    if config.actor.kind != "lockstep":
+        raise ConfigError(
+            f"actor.shards={config.actor.shards}: actor.kind={config.actor.kind} has threads of its own; use lockstep"
+        )
+    if config.env.n_sim % config.actor.shards:
+        raise ConfigError(
+            f"actor.shards={config.actor.shards}: must divide env.n_sim={config.env.n_sim} into equal shards"
         )
 
 

@@ -76,6 +76,7 @@ class Actor(Section):
     n_steps: Count
     group_size: Count
     queue_batches: Count
+    shards: Count
 
 
 class Algorithm(Section):

@@ -9,12 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.learning.clipping import Clip
+from dba3c.learning.shards import Figures, Shards, flat
 from dba3c.networks import MEMORY, Network
 from dba3c.networks.compiled import compiled
 from dba3c.types import Algorithm, Array, Batch, Clock, Columns, Gradient, Outputs, Prediction, Spaces, Update
 
 Part = Array | slice  # indices of one axis
 Index = Part | tuple[slice, Part]  # of [T, B, …]
+MeanGradient = Callable[..., tuple[tf.Tensor, Figures]]  # arrays [T, B, …], and what memory needs → mean over T, B
 
 
 class Agent:
@@ -32,6 +34,7 @@ class Agent:
         loss_scale: float,
         seed: int,
         total_steps: int,
+        shards: Shards,
     ) -> None:
         self.algorithm = algorithm
         self.clock = Clock(0, 0, total_steps)
@@ -44,6 +47,7 @@ class Agent:
         self._clip = clip
         self._loss_scale = loss_scale
         self._seed = seed
+        self._shards = shards
         self._observation = tf.TensorSpec((None, *spaces.observation.shape), spaces.observation.dtype)
         numbers = tf.TensorSpec((None, None), tf.float32)
         # Nothing is passed for a memory of no columns: each argument of a call costs 10 µs.
@@ -51,7 +55,7 @@ class Agent:
         self._act = compiled(self._act_graph, self._observation, numbers, *self._memory)
         self._greedy = compiled(self._greedy_graph, self._observation, *self._memory)
         self._outputs = compiled(self._forward, tf.TensorSpec(self.weights.shape, tf.float32), self._observation)
-        self._gradient: Callable[..., tuple[tf.Tensor, dict[str, tf.Tensor]]] | None = None
+        self._gradient: MeanGradient | None = None
 
     @property
     def version(self) -> int:
@@ -80,8 +84,8 @@ class Agent:
         new_steps = batch.steps
         for part in self._parts(batch):
             version = self.version
-            arrays = [flat(array[part]) for array in (observations, *columns.values())]
-            mean, figures = gradient(*arrays, *self._before(batch, part))
+            arrays = [array[part] for array in (observations, *columns.values())]
+            mean, figures = gradient(arrays, *self._before(batch, part))
             lag = version - batch.versions[part]
             sums = {name: float(value) * lag.size for name, value in figures.items()}
             steps = min(lag.size, new_steps)
@@ -125,15 +129,28 @@ class Agent:
         begins = [tf.zeros((1, tf.shape(rows)[0]), tf.bool) for rows in memory]
         return self._forward(self.weights.read_value(), observations, *memory, *begins)
 
-    def _compile_gradient(self, columns: Columns) -> Callable[..., tuple[tf.Tensor, dict[str, tf.Tensor]]]:
+    def _compile_gradient(self, columns: Columns) -> MeanGradient:
+        """Compile the gradient of the whole batch; with shards, that of one and what is done with their mean."""
         specs = [tf.TensorSpec((None, *column.shape[2:]), column.dtype) for column in columns.values()]
         before = [*self._memory, tf.TensorSpec((None, None), tf.bool)] if self.memory_size else []
-        graph = functools.partial(self._gradient_graph, tuple(columns))
-        return compiled(graph, self._observation, *specs, *before)
+        signature = (self._observation, *specs, *before)
+        of_shard = functools.partial(self._gradient_graph, tuple(columns))
+        if self._shards.count == 1:
+            whole = compiled(lambda *arrays: self._clipped_graph(*of_shard(*arrays)), *signature)
+            return lambda arrays, *before: whole(*map(flat, arrays), *before)
+        shard = compiled(of_shard, *signature)
+        clipped = compiled(lambda gradient: self._clipped_graph(gradient, {}), tf.TensorSpec(self.weights.shape))
+
+        def mean(arrays: list[Array], *before: Array) -> tuple[tf.Tensor, Figures]:
+            gradient, figures = self._shards.mean(shard, arrays, before)
+            result, norm = clipped(gradient)
+            return result, figures | norm
+
+        return mean
 
     def _gradient_graph(
         self, names: tuple[str, ...], observations: tf.Tensor, *arrays: tf.Tensor
-    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
+    ) -> tuple[tf.Tensor, Figures]:
         columns, before = arrays[: len(names)], arrays[len(names) :]
         weights = self.weights.read_value()
         with tf.GradientTape() as tape:
@@ -141,7 +158,9 @@ class Agent:
             outputs = self._forward(weights, observations, *before)
             loss, figures = self.algorithm.loss(outputs, **dict(zip(names, columns, strict=True)))
             loss *= self._loss_scale
-        gradient = tape.gradient(loss, weights)
+        return tape.gradient(loss, weights), figures
+
+    def _clipped_graph(self, gradient: tf.Tensor, figures: Figures) -> tuple[tf.Tensor, Figures]:
         figures["gradient_norm"] = norm = tf.norm(gradient)
         # NaN if the norm overflowed, which clipping would have turned into zeros
         return self._clip(gradient) + 0.0 * norm, figures
@@ -155,8 +174,3 @@ class Agent:
         """Take over another copy's weights."""
         self.weights.assign(np.asarray(weights, np.float32))
         self.clock = clock
-
-
-def flat(array: Array) -> Array:
-    """[T, B, …] → [T·B, …]"""
-    return array.reshape(-1, *array.shape[2:])

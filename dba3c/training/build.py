@@ -17,6 +17,7 @@ from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
+from dba3c.learning.shards import Shards
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
@@ -36,7 +37,7 @@ def agent_for(config: Config, spaces: Spaces) -> Agent:
     network = networks.build(config.model, spaces, algorithm.heads, config.train.seed)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
-    return Agent(network, algorithm, spaces, clip, scale, seed, total_steps)
+    return Agent(network, algorithm, spaces, clip, scale, seed, total_steps, Shards(config.actor.shards))
 
 
 def trained(saved: Checkpoint) -> Agent:

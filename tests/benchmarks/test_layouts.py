@@ -42,3 +42,16 @@ def test_advice_can_be_typed() -> None:
     assert "srun --mpi=pmix --ntasks-per-node=4 --cpus-per-task=2" in text
     assert "--actor.group_size=8" in text
     assert "env: {n_sim: 16}" in text
+
+
+def test_a_rank_of_several_cores_has_a_shard_for_each() -> None:
+    assert "--actor.shards=4" in Allocation(1, 4, "lockstep", 64).arguments
+    assert not [word for word in Allocation(4, 1, "lockstep", 16).arguments if "shards" in word]
+    assert not [word for word in Allocation(1, 4, "async", 64).arguments if "shards" in word]
+
+
+def test_an_older_version_gets_the_keys_that_it_has(tmp_path: Path) -> None:
+    older = tmp_path / "hyperparams.yaml"
+    older.write_text("env: {n_sim: 1}\nactor: {kind: lockstep, n_steps: 5}\ntrain: {batch_size: 5}\n", encoding="utf-8")
+    words = Allocation(1, 4, "lockstep", 64).arguments_for(older)
+    assert words == ["--actor.kind=lockstep", "--actor.n_steps=5", "--env.n_sim=64", "--train.batch_size=320"]

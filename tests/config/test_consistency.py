@@ -79,6 +79,15 @@ def test_a_memory_needs_whole_segments_and_minibatches_of_simulators() -> None:
         load(*PPO, "model.memory=8", "algorithm.minibatches=4")
 
 
+def test_shards_are_equal_parts_of_a_lockstep_actor() -> None:
+    lockstep = ("actor.kind=lockstep", "train.batch_size=auto", "env.n_sim=6")
+    assert load(*lockstep, "actor.shards=3").actor.shards == 3
+    with pytest.raises(ConfigError, match=r"^actor\.shards=4: must divide env\.n_sim=6"):
+        load(*lockstep, "actor.shards=4")
+    with pytest.raises(ConfigError, match=r"^actor\.shards=2: actor\.kind=async .* use lockstep"):
+        load("actor.shards=2")
+
+
 def test_backups_and_slow_ranks_must_exist() -> None:
     consistency.check_ranks(load("comm.strategy=backup", "comm.n_backup=3"), 4)
     with pytest.raises(ConfigError, match=r"^comm\.n_backup=4: .* use at most 3"):

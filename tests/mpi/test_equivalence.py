@@ -31,6 +31,7 @@ PPO = (
 )  # fmt: skip
 
 LSTM = ("model.memory=8",)
+SHARDS = ("actor.shards=2",)
 
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
@@ -95,8 +96,16 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
 
 @pytest.mark.parametrize(
     ("optimizer", "more"),
-    [("adam", ()), ("rmsprop", ()), ("sgd", ()), ("adam", PPO), ("adam", LSTM), ("adam", (*PPO, *LSTM))],
-    ids=["adam", "rmsprop", "sgd", "ppo", "lstm", "ppo-lstm"],
+    [
+        ("adam", ()),
+        ("rmsprop", ()),
+        ("sgd", ()),
+        ("adam", PPO),
+        ("adam", LSTM),
+        ("adam", (*PPO, *LSTM)),
+        ("adam", SHARDS),
+    ],
+    ids=["adam", "rmsprop", "sgd", "ppo", "lstm", "ppo-lstm", "shards"],
 )
 def test_layouts_learn_the_same(transport: Transport, optimizer: str, more: tuple[str, ...]) -> None:
     shared = weights_shared(optimizer, more, transport)

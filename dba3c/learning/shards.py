@@ -1,0 +1,59 @@
+"""Gradients in shards: parts of a batch that threads compute at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import tensorflow as tf
+
+from dba3c.types import Array
+
+Figures = dict[str, tf.Tensor]
+
+
+class Shards:
+    """Divides a batch by simulator.
+
+    The gradients are added up in the order of the shards, so their number, not that of the cores, decides how the
+    result rounds.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._threads = ThreadPoolExecutor(count, "gradient")  # which starts them when they are needed
+
+    def mean(
+        self, gradient: Callable[..., tuple[tf.Tensor, Figures]], arrays: Sequence[Array], before: Sequence[Array]
+    ) -> tuple[Array, Figures]:
+        """Average gradient and figures over the samples of arrays [T, B, …].
+
+        `before` is what a memory needs besides them: its rows [B, M] and where episodes begin [T, B]; or nothing.
+        """
+        shards = [cut(arrays, before, where) for where in self._simulators(arrays[0].shape[1])]
+        results = self._threads.map(lambda shard: gradient(*shard), shards)
+        samples = np.array([len(shard[0]) for shard in shards])
+        mean: Array = np.zeros(1, np.float32)
+        figures: Figures = {}
+        for (part, part_figures), share in zip(results, (samples / samples.sum()).astype(np.float32), strict=True):
+            mean = mean + part.numpy() * share
+            figures = {name: figures.get(name, 0.0) + value * share for name, value in part_figures.items()}
+        return mean, figures
+
+    def _simulators(self, count: int) -> list[slice]:
+        """Divide so many simulators among the shards, as evenly as possible."""
+        ends = [count * number // self.count for number in range(self.count + 1)]
+        return [slice(start, end) for start, end in pairwise(ends) if start < end]
+
+
+def cut(arrays: Sequence[Array], before: Sequence[Array], where: slice) -> list[Array]:
+    """Take some simulators' part of a batch."""
+    memory, begins = before[:1], before[1:]
+    return [*(flat(array[:, where]) for array in arrays), *(x[where] for x in memory), *(x[:, where] for x in begins)]
+
+
+def flat(array: Array) -> Array:
+    """[T, B, …] → [T·B, …]"""
+    return array.reshape(-1, *array.shape[2:])
