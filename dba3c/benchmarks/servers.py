@@ -69,26 +69,31 @@ def measure(world: World, options: Namespace, bar: Bar) -> Json:
         "machine": launching.machine(),
         "rows": rows,
         "push_and_pull_milliseconds": 1000 / alone["updates_per_second"] if alone else None,
-        "training": training_rows(world, options.seconds, bar) if len(set(world.hosts)) == 1 else [],
+        "training": training_rows(world, options.seconds) if len(set(world.hosts)) == 1 else [],
     }
 
 
-def training_rows(world: World, seconds: float, bar: Bar) -> list[Json]:
-    """Train for real under each strategy in turn, on one rank for each core; the ratio is that of equal turns."""
+def training_rows(world: World, seconds: float) -> list[Json]:
+    """Train for real on one rank for each core; the rows are there on these ranks alone."""
+    ranks = min(world.size, launching.cores())
+    return on_first(world, ranks, partial(train_in_turn, world, seconds)) or []
+
+
+def train_in_turn(world: World, seconds: float, comm: MPI.Intracomm) -> list[Json]:
+    """Train under each strategy in turn; a ratio is that of turns that followed each other."""
     load_tensorflow(1)
     job = make_job(world, TRAINING_PRESET, "breakout", seconds)
-    ranks = min(world.size, launching.cores())
     paces: dict[str, list[float]] = {strategy: [] for strategy in STRATEGIES}
-    for strategy in bar.track(STRATEGIES * REPEATS, description="training"):
-        comm = job.config.comm.model_copy(update={"strategy": strategy, "servers": ranks})
-        config = job.config.model_copy(update={"comm": comm})
-        row = training_ranks.row(job._replace(config=config), ranks, config.env.n_sim)
+    for strategy in STRATEGIES * REPEATS:
+        settings = job.config.comm.model_copy(update={"strategy": strategy, "servers": comm.size})
+        config = job.config.model_copy(update={"comm": settings})
+        row = training_ranks.row_of(job._replace(config=config), comm, config.env.n_sim)
         paces[strategy].append(row["points_per_second"])
     base = np.array(paces["allreduce"])
     return [
         {
             "strategy": strategy,
-            "ranks": ranks,
+            "ranks": comm.size,
             "points_per_second": float(np.median(found)),
             "of_allreduce": float(np.median(found / base)),
         }
