@@ -17,7 +17,7 @@ from dba3c.config import loading
         (["scaling", "--comm.transport=horovod"], "compares the transports"),
         (["predict", "--comm.n_backup=1"], "comm.strategy=backup"),
         (["pipeline", "--actor.n_steps=20"], "not understood"),
-        (["pipeline", "--preset=ppo"], "paper, paper-pong, paper-async, paac, fast"),
+        (["pipeline", "--preset=ppo"], "paper, paper-pong, paper-async, a2c, fast"),
         (["predict", "--preset=papper"], "paper"),
     ],
 )

@@ -113,5 +113,5 @@ def test_crafted_configurations_are_taken_or_refused(tmp_path: Path, part: int) 
     for number in range(part, COUNT // 2, 4):
         dice = Dice(number)
         file.write_bytes(odd_yaml(dice))
-        assert_taken_or_refused(lambda: understand(train, [f"--config={file}", "--preset=paac"]))
+        assert_taken_or_refused(lambda: understand(train, [f"--config={file}", "--preset=a2c"]))
     assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,7 +38,7 @@ class Measurement(Command, Protocol):
     def measure(self, options: Namespace, bar: Bar) -> Json: ...
 
 
-PRESET = "paac"  # the most steps/s: the rest of the system shows best next to little arithmetic
+PRESET = "a2c"  # the most steps/s: the rest of the system shows best next to little arithmetic
 KEYS_TOO = "; keys of the configuration may follow: --actor.n_steps=20"
 
 
@@ -78,6 +79,8 @@ def complete(options: Namespace, rest: list[str]) -> Namespace:
     if "game" in options:
         options.game = resolve_game(options.game, "--game")
     if "preset" in options:
+        if note := loading.note_renamed(options.preset):
+            print(note, file=sys.stderr)
         refuse_unmeasurable(loading.load(options.preset, options.overrides))
     return options
 

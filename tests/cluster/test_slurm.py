@@ -133,7 +133,7 @@ def test_an_evaluation_shared_by_nodes(tmp_path: Path, undisturbed: Run) -> None
 
 def test_scaling_leaves_a_table_and_a_picture(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    small = ("--seconds", "0.2", "--preset", "paac", "--env.n_sim=2", "--model.hidden=16")
+    small = ("--seconds", "0.2", "--preset", "a2c", "--env.n_sim=2", "--model.hidden=16")
     job = sbatch("scaling.sbatch", log, *small, OUT=str(tmp_path / "out"))
     wait_for(lambda: ended(job), log)
     text = log.read_text(encoding="utf-8")
