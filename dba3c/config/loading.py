@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from dba3c.config.consistency import check_contradictions
 from dba3c.config.messages import ConfigError, UnknownKeyError, cut, explain, nearest, shown, suggest
 from dba3c.config.names import PARTS
-from dba3c.config.schema import Config
+from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 
 HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
@@ -95,8 +95,9 @@ def parse(text: str) -> Config:
     values.pop("presets")
     merge(values, parse_yaml(text, "configuration"), "configuration")
     config = validate(values)
-    if not PLAIN_NAME.fullmatch(config.env.game):
-        raise ConfigError(f"env.game={shown(config.env.game)}: must be a plain name: letters, digits, _, - and .")
+    game = config.env.game
+    if not PLAIN_NAME.fullmatch(file_name(game) if config.env.profile == "gymnasium" else game):
+        raise ConfigError(f"env.game={shown(game)}: must be a plain name: letters, digits, _, - and .")
     return config
 
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from dba3c.config import names
 from dba3c.config.schedules import Schedule
 
+PAPER_STICKY = 0.25  # probability that the profile paper repeats the previous action in a frame: gym's -v0 games
 THOUSANDS = {"k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -32,6 +33,7 @@ CountOrNever = Annotated[int, Field(ge=0, le=10**9), Number]
 Steps = Annotated[int, Field(ge=1, le=10**12), Number]  # a century at 300 steps/s; clocks and displays can count it
 Units = Annotated[int, Field(ge=1, le=2**16), Number]
 Fraction = Annotated[float, Field(ge=0, lt=1), Number]
+Probability = Annotated[float, Field(ge=0, le=1), Number]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
 Seconds = Annotated[float, Field(gt=0, le=10**9), Number]  # what operating systems can wait for
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
@@ -45,6 +47,11 @@ def named(key: str) -> AfterValidator:
     return AfterValidator(partial(names.check, key))
 
 
+def file_name(game: str) -> str:
+    """Return a game's name as files can have it: package:Name-v0 and ALE/Pong-v5 are ids of gymnasium."""
+    return game.replace(":", "-").replace("/", "-")
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,8 +62,13 @@ class Env(Section):
     n_sim: Count
     life_loss_terminal: bool
     fire_reset: bool
+    noop_max: Annotated[int, Field(ge=0, le=10**4), Number]
+    sticky: Fraction
+    full_action_space: bool
     max_frames: Count
-    reward_clip: Positive
+    reward_clip: Weight
+    normalise_observations: bool
+    normalise_rewards: bool
     step_seconds: Seconds
     rebuilds_per_minute: Count
     width: Annotated[int, Field(ge=5, le=21), Number]
@@ -69,6 +81,7 @@ class Model(Section):
     memory: Annotated[int, Field(ge=0, le=2**12), Number]
     init: Literal["torso", "torch"]
     standardise: bool
+    separate: bool
 
 
 class Actor(Section):
@@ -76,22 +89,28 @@ class Actor(Section):
     n_steps: Count
     group_size: Count
     queue_batches: Count
+    carry: bool
     shards: Count
 
 
 class Algorithm(Section):
     name: Annotated[str, named("algorithm.name")]
-    gamma: Annotated[float, Field(ge=0, le=1), Number]
+    gamma: Probability
     entropy: Weight
     entropy_schedule: Schedule
     value: Weight
     loss_scale: Positive
     clip: Literal["none", "tensor", "global"]
     clip_norm: Positive
-    gae_lambda: Annotated[float, Field(ge=0, le=1), Number]
+    gae_lambda: Probability
     passes: Count
     minibatches: Count
     ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
+    variance: Literal["scalar", "each"]
+    returns: Literal["one_step", "n_step", "sarsa"]
+    target_every_steps: Steps
+    epsilons: Annotated[tuple[Probability, ...], Field(min_length=1, max_length=1000)]
+    epsilon_steps: Steps
 
 
 class Optimizer(Section):
@@ -139,6 +158,9 @@ class Evaluate(Section):
     every_updates: CountOrNever
     games: CountOrNever
     probe_games: CountOrNever
+    policy: Literal["greedy", "sampled", "epsilon"]
+    epsilon: Probability
+    sticky: Fraction | Literal["auto"]
     max_frames: Count
 
 
@@ -181,12 +203,38 @@ class Config(Section):
         return self.env.n_sim * self.actor.n_steps if size == "auto" else size
 
     @property
+    def whole_segments(self) -> bool:
+        """Whether learning needs segments as they were played: each step's successor, and what was remembered."""
+        q_of_one_step = self.algorithm.name == "q" and self.algorithm.returns != "n_step"
+        return self.model.memory > 0 or q_of_one_step
+
+    @property
     def target_score(self) -> float | None:
         """Evaluation score that ends training, if any."""
         target = self.train.target_score
         if target == "auto":
             return self.targets.get(self.env.game)
         return None if target == "none" else float(target)
+
+    @property
+    def evaluation_env(self) -> Env:
+        """The environment of an evaluation: only the end of the game, or the length limit, ends an episode."""
+        return self.env.model_copy(update={"life_loss_terminal": False, "sticky": self.evaluation_sticky})
+
+    @property
+    def evaluation_sticky(self) -> float:
+        """The probability that a frame of an evaluation repeats the previous action."""
+        if self.env.profile == "paper":
+            return PAPER_STICKY
+        return self.env.sticky if self.evaluate.sticky == "auto" else self.evaluate.sticky
+
+    @property
+    def evaluation_episodes(self) -> str:
+        """What is played in an evaluation, for messages: greedy episodes."""
+        random = self.evaluate.policy == "epsilon"
+        chosen = f"epsilon-greedy ({self.evaluate.epsilon:g})" if random else self.evaluate.policy
+        sticky = self.evaluation_sticky
+        return f"{chosen} episodes" + (f" with sticky actions {sticky:g}" if sticky else "")
 
     @property
     def without_probe(self) -> Config:

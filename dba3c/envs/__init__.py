@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dba3c.config import names
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Env
 from dba3c.types import Spaces, VectorEnv
 
@@ -19,6 +20,19 @@ def spaces(config: Env) -> Spaces:
     found = Spaces(env.observation_space, env.action_space)
     env.close()
     return found
+
+
+def profile_of(name: str) -> str:
+    """Name the profile of a game that a user wrote without one: paper stands for those of Atari games."""
+    from dba3c.envs import atari_names, catch, gymnasium_ids
+
+    if name.lower() == catch.GAME:
+        return "catch"
+    try:
+        atari_names.resolve_game(name, "env.game")
+    except ConfigError:
+        return "gymnasium" if gymnasium_ids.is_like_an_id(name) else "paper"
+    return "paper"
 
 
 def resolve_title(profile: str, name: str, field: str) -> str:

@@ -42,7 +42,9 @@ class Agent:
         self.multiply_adds = network.multiply_adds
         self.memory_size = network.memory_size
         self.noise_size = algorithm.noise_size
+        self.normaliser = network.normaliser
         self.weights = tf.Variable(network.initial, name="weights")
+        algorithm.begin(self.weights)
         self._forward = network.forward
         self._clip = clip
         self._loss_scale = loss_scale
@@ -61,6 +63,10 @@ class Agent:
     def version(self) -> int:
         """The number of the update that made the weights."""
         return self.clock.updates
+
+    @property
+    def reward_scale(self) -> float:
+        return self.normaliser.reward_scale
 
     def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
         exploration = self.algorithm.exploration(simulators, self.clock)
@@ -82,7 +88,8 @@ class Agent:
         observations = batch.observations[:-1]
         gradient = self._gradient = self._gradient or self._compile_gradient(columns)
         new_steps = batch.steps
-        for part in self._parts(batch):
+        parts, moments = list(self._parts(batch)), self.normaliser.increments(batch)
+        for number, part in enumerate(parts, 1):
             version = self.version
             arrays = [array[part] for array in (observations, *columns.values())]
             mean, figures = gradient(arrays, *self._before(batch, part))
@@ -91,7 +98,9 @@ class Agent:
             steps = min(lag.size, new_steps)
             new_steps -= steps
             sums["lag"] = float(lag.sum())
-            yield Gradient(mean.numpy(), lag.size, steps, version, sums, {"max_lag": float(lag.max())})
+            # With the last one, so that the same statistics hold for all that is learned from a batch.
+            seen = moments if number == len(parts) else np.zeros_like(moments)
+            yield Gradient(mean.numpy(), lag.size, steps, version, sums, {"max_lag": float(lag.max())}, seen)
 
     def _parts(self, batch: Batch) -> Iterator[Index]:
         """Cut a batch into minibatches of time steps or, if steps depend on what came before them, of simulators."""
@@ -169,8 +178,10 @@ class Agent:
         """Take note of an update that was just applied to the weights."""
         self.clock = clock
         self.algorithm.follow(update, clock, self.weights)
+        self.normaliser.follow(update.moments)
 
     def load(self, weights: Array, clock: Clock) -> None:
         """Take over another copy's weights."""
         self.weights.assign(np.asarray(weights, np.float32))
+        self.algorithm.begin(self.weights)
         self.clock = clock

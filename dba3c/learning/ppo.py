@@ -8,12 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.config.schema import Algorithm
-from dba3c.learning.a3c import actor_critic_heads, values_of
-from dba3c.learning.exploration import EntropyBonus, no_exploration
+from dba3c.learning.actor_critic import ActorCritic, values_of
 from dba3c.learning.returns import generalised_advantages
-from dba3c.networks.distributions import Softmax
 from dba3c.seeds import time_order
-from dba3c.types import Acted, Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
+from dba3c.types import Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
 
 SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
 
@@ -22,28 +20,24 @@ class PPO:
     """Acts as A3C does; learns from clipped ratios, with advantages in units of their usual size."""
 
     def __init__(self, config: Algorithm, spaces: Spaces) -> None:
-        self.heads = actor_critic_heads(spaces)
-        self.noise_size = Softmax.noise_size
+        self._actor = actor = ActorCritic(config, spaces)
+        self.heads = actor.heads
+        self.noise_size = actor.noise_size
+        self.exploration = actor.exploration
+        self.act = actor.act
+        self.greedy = actor.greedy
         self._value_weight = config.value
-        self._bonus = EntropyBonus(config.entropy, config.entropy_schedule)
         self._lambda = config.gae_lambda
         self._ratio_clip = config.ratio_clip
         self._passes = config.passes
         self._minibatches = config.minibatches
         self._scale = 1.0  # what advantages are divided by
 
-    def exploration(self, simulators: Array, _clock: Clock) -> Array:
-        return no_exploration(simulators)
-
-    def act(self, outputs: Outputs, noise: tf.Tensor, _exploration: tf.Tensor) -> Acted:
-        return *Softmax.of(outputs).sample(noise), values_of(outputs)
-
-    def greedy(self, outputs: Outputs) -> tf.Tensor:
-        return Softmax.of(outputs).mode()
+    def begin(self, weights: tf.Variable) -> None: ...
 
     def columns(self, batch: Batch, clock: Clock, _evaluate: Evaluate) -> Columns:
         """Give actions, λ-returns, scaled advantages and the log-probabilities that the actions had when chosen."""
-        self._bonus.follow(clock)
+        self._actor.bonus.follow(clock)
         advantages = generalised_advantages(batch.rewards, batch.discounts, batch.values, self._lambda)
         return {
             "actions": batch.actions[:-1],
@@ -72,7 +66,7 @@ class PPO:
         old_log_probabilities: tf.Tensor,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Mean of  −min(r·A, clip(r, 1 ± ε)·A) + c_v·(R − V)² − c_e·H(π)  with r = π(a) / π_old(a)."""
-        policy = Softmax.of(outputs)
+        policy = self._actor.policy(outputs)
         ratios = tf.exp(policy.log_probabilities(actions) - old_log_probabilities)  # [B]
         near = tf.clip_by_value(ratios, 1 - self._ratio_clip, 1 + self._ratio_clip)
         policy_loss = -tf.reduce_mean(tf.minimum(ratios * advantages, near * advantages))
@@ -80,7 +74,7 @@ class PPO:
         entropy = tf.reduce_mean(policy.entropies())
         figures = {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
         figures["advantage_square"] = tf.reduce_mean(tf.square(advantages))
-        return policy_loss + value_loss - self._bonus.weight * entropy, figures
+        return policy_loss + value_loss - self._actor.bonus.weight * entropy, figures
 
     def follow(self, update: Update, _clock: Clock, _weights: tf.Variable) -> None:
         """Let the scale follow the size of the advantages slowly, from the figures of the whole job."""

@@ -80,6 +80,29 @@ def orthogonal_torso(
     return Torso([*stack, layers.Flatten(), dense], orthogonal)
 
 
+def mlp(hidden: int, seeds: Iterator[int]) -> Torso:
+    """Two hidden layers with tanh, as PPO's authors have it for control."""
+    return dense_torso(hidden, 2, "tanh", seeds)
+
+
+def mlp_relu(hidden: int, seeds: Iterator[int]) -> Torso:
+    """One hidden layer with ReLU, as A3C has it for control."""
+    return dense_torso(hidden, 1, "relu", seeds)
+
+
+def dense_torso(hidden: int, count: int, activation: str, seeds: Iterator[int]) -> Torso:
+    """Hidden layers of equal size; every layer starts orthogonal."""
+
+    def orthogonal(gain: float) -> initializers.Initializer:
+        return initializers.Orthogonal(gain, seed=next(seeds))
+
+    stack = [
+        layers.Dense(hidden, activation=activation, kernel_initializer=orthogonal(2**0.5), name=f"hidden{index}")
+        for index in range(count)
+    ]
+    return Torso([layers.Flatten(), *stack], orthogonal)
+
+
 def nips(hidden: int, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2013."""
     return orthogonal_torso([(16, 8, 4), (32, 4, 2)], hidden, seeds)

@@ -33,7 +33,7 @@ SCORES = ("evaluation_score", "best_score", "online_score")
 
 
 class Evaluated(NamedTuple):
-    """One evaluation: the mean score of its greedy episodes, and how many they were (0: unknown)."""
+    """One evaluation: the mean score of its episodes, and how many they were (0: unknown)."""
 
     score: float
     episodes: int

@@ -87,9 +87,10 @@ class Log:
 
     def evaluated(self) -> None:
         progress = self._state.progress
-        games = f"mean of {progress.evaluation_games} greedy episodes{cut_off(progress.evaluation_cut)}"
+        games = f"mean of {progress.evaluation_games} {self._config.evaluation_episodes}"
+        cut = cut_off(progress.evaluation_cut)
         self._metrics.evaluated(progress.evaluation_games, progress)
-        self.say(f"evaluation after update {progress.updates:,}: {progress.evaluation_score:.1f}, {games}")
+        self.say(f"evaluation after update {progress.updates:,}: {progress.evaluation_score:.1f}, {games}{cut}")
 
     def say(self, text: str) -> None:
         self._metrics.say(text)
@@ -121,7 +122,7 @@ class CheckWeights:
 
 
 class Evaluate:
-    """Plays greedy episodes with the newest weights."""
+    """Plays episodes with the newest weights."""
 
     def __init__(self, config: Config, agent: Agent, ranks: Ranks, state: State, log: Log) -> None:
         self._config = config

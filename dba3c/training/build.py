@@ -7,17 +7,19 @@ from collections.abc import Callable
 import numpy as np
 
 from dba3c import envs, networks
-from dba3c.actors.greedy import MakeEnv
 from dba3c.actors.idle import Idle
+from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
 from dba3c.comm.allreduce import Surroundings
 from dba3c.config import names
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.learning.shards import Shards
+from dba3c.networks.normalisation import normaliser_for
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
@@ -33,8 +35,11 @@ def agent(config: Config) -> Agent:
 
 
 def agent_for(config: Config, spaces: Spaces) -> Agent:
+    if config.evaluate.policy == "epsilon" and not hasattr(spaces.action, "n"):
+        raise ConfigError("evaluate.policy=epsilon: the actions of this game are numbers; use greedy or sampled")
     algorithm: Algorithm = names.find("algorithm.name", config.algorithm.name)(config.algorithm, spaces)
-    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed)
+    normaliser = normaliser_for(config.env, spaces)
+    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed, normaliser)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
     return Agent(network, algorithm, spaces, clip, scale, seed, total_steps, Shards(config.actor.shards))
@@ -44,7 +49,9 @@ def trained(saved: Checkpoint) -> Agent:
     """Make the agent of a checkpoint; ConfigError if the checkpoint does not fit its own configuration."""
     learned = agent(saved.config)
     checkpoint.check_length(saved, learned.layout.total)
-    learned.load(saved.weights, Clock(saved.progress["updates"], 0, saved.config.train.total_steps))
+    clock = Clock(saved.progress["updates"], saved.progress["steps"], saved.config.train.total_steps)
+    learned.load(saved.weights, clock)
+    learned.normaliser.restore(saved.statistics)
     return learned
 
 
@@ -96,10 +103,9 @@ def actor(
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:
     """Say how to make simulators for evaluation: only the end of the game, or the length limit, ends an episode."""
-    settings = config.env.model_copy(update={"life_loss_terminal": False})
+    settings, frames = config.evaluation_env, config.evaluate.max_frames
 
     def make(n_sim: int) -> VectorEnv:
-        frames = config.evaluate.max_frames
         return rebuilding(config, lambda: envs.make(settings, n_sim, threads, frames), lambda _: np.arange(n_sim))
 
     return make

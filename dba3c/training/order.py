@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dba3c.config import auto, loading
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Config
+from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES
 from dba3c.job.command_line import Parser, split_overrides
 from dba3c.job.exit import EXIT_OK
@@ -25,6 +25,7 @@ class Request(NamedTuple):
     overrides: list[str]
     config_file: Path
     game: str
+    profile: str
     run_dir: Path
     ranks: int | None  # to start on this machine
     dry_run: bool
@@ -40,33 +41,34 @@ class Order(NamedTuple):
 
 def request(parser: Parser, argv: list[str], size: int | None = None) -> Request:
     """Read the words of a training, which runs on `size` ranks already; ConfigError if something is wrong with them."""
-    from dba3c.envs import resolve_title  # loads ale-py, which --help need not wait for
+    from dba3c import envs  # loads ale-py, which --help need not wait for
 
     named, words = (argv[:1], argv[1:]) if argv and not argv[0].startswith("-") else ([], argv)
     options, rest = parser.parse_known_args(words)
     check_ranks(options.ranks, size)
     overrides = split_overrides(rest)
     overrides += [f"env.game={game}" for game in (options.game, *named) if game is not None]
-    preset = options.preset
-    if preset == auto.NAME:
-        preset = auto.profile_like(loading.title("paper", overrides, options.config)[1])
-    game = resolve_title(*loading.title(preset, overrides, options.config), "env.game")
+    automatic = options.preset == auto.NAME
+    profile, name = loading.title("paper" if automatic else options.preset, overrides, options.config)
+    if automatic and "env.profile" not in loading.given(overrides, options.config):
+        profile = envs.profile_of(name)
+    game = envs.resolve_title(profile, name, "env.game")
     overrides.append(f"env.game={game}")
-    run_dir = options.run_dir or Path("runs") / game
-    return Request(options.preset, overrides, options.config, game, run_dir, options.ranks, options.dry_run)
+    run_dir = options.run_dir or Path("runs") / file_name(game)
+    return Request(options.preset, overrides, options.config, game, profile, run_dir, options.ranks, options.dry_run)
 
 
 def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:
     """Resolve the configuration for this many ranks; `saved` is that of the run which is resumed."""
-    from dba3c.envs.atari_names import resolve_game  # targets are those of Atari games
+    from dba3c import envs
 
     if asked.preset == auto.NAME:
-        config, note = auto.resolve(asked.game, ranks, asked.overrides, asked.config_file, saved)
+        config, note = auto.resolve(asked.game, ranks, asked.overrides, asked.config_file, saved, asked.profile)
     else:
         config = loading.load(asked.preset, asked.overrides, asked.config_file)
         note = loading.note_renamed(asked.preset)
     for name in config.targets:
-        resolve_game(name, "targets")
+        envs.resolve_title(envs.profile_of(name), name, "targets")
     return Order(config, asked.run_dir, note)
 
 
@@ -125,5 +127,7 @@ def ends(config: Config, updates: int) -> str:
     ways = [f"after {config.train.total_steps:,} steps (about {updates:,} updates)"]
     ways += [f"after {config.train.max_minutes:g} minutes"] if config.train.max_minutes else []
     if config.target_score is not None and config.evaluate.games:
-        ways.append(f"when the mean of {config.evaluate.games} greedy episodes reaches {config.target_score:g}")
+        ways.append(
+            f"when the mean of {config.evaluate.games} {config.evaluation_episodes} reaches {config.target_score:g}"
+        )
     return ", or ".join(ways)

@@ -50,6 +50,8 @@ def summary(config: Config, progress: Progress, ranks: Ranks, agent: Agent) -> J
         "weight_hash": weight_hash(agent.weights.numpy()),
         "evaluation_score": progress.evaluation_score,
         "evaluation_games": progress.evaluation_games,
+        "evaluation_policy": config.evaluate.policy,
+        "evaluation_sticky": config.evaluation_sticky,
         "evaluation_scores": progress.evaluation_scores,
         "evaluation_cut": progress.evaluation_cut,
         "best_score": progress.best_score,

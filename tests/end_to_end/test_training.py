@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dba3c.run_files import checkpoint
 from dba3c.types import Array
@@ -100,9 +101,18 @@ def test_the_default_is_resumed_with_another_number_of_ranks(tmp_path: Path) -> 
     assert real_jobs.summary(tmp_path)["updates"] == 13  # eight from each whole segment
 
 
-def test_killed_and_resumed_a_network_that_remembers_equals_the_unbroken_one(tmp_path: Path) -> None:
-    """Games that start anew at every save start with nothing remembered."""
-    options = ("--model.memory=8", "--checkpoint.restart_games=true", "--train.total_steps=2400")
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(("--model.memory=8",), id="memory"),  # games that start anew at every save remember nothing
+        pytest.param(  # the target network is older than the weights at every save
+            ("--algorithm.name=q", "--algorithm.returns=sarsa", "--actor.carry=true", "--algorithm.epsilon_steps=2k",
+             "--algorithm.target_every_steps=150"), id="q",
+        ),
+    ],
+)  # fmt: skip
+def test_killed_and_resumed_a_run_equals_the_unbroken_one(tmp_path: Path, what: tuple[str, ...]) -> None:
+    options = (*what, "--checkpoint.restart_games=true", "--train.total_steps=2400")
     unbroken = real_jobs.train(0, tmp_path / "unbroken", *options)
     assert unbroken.code == 0, unbroken.output
     killed = tmp_path / "killed"

@@ -31,11 +31,23 @@ PPO = (
 )  # fmt: skip
 
 LSTM = ("model.memory=8",)
+GAUSSIAN = (
+    "env.profile=gymnasium", "env.game=Pendulum-v1", "env.reward_clip=0", "model.torso=mlp", "model.separate=true",
+)  # fmt: skip
+NORMALISED = (*GAUSSIAN, "env.normalise_observations=true", "env.normalise_rewards=true")
 SHARDS = ("actor.shards=2",)
+
+Q = {  # the target network is copied within the four updates, and the simulators explore differently
+    returns: (
+        "algorithm.name=q", f"algorithm.returns={returns}", "actor.carry=true", "algorithm.target_every_steps=10",
+        "algorithm.epsilons=[0.1, 0.9, 0.5]", "algorithm.epsilon_steps=10",
+    )
+    for returns in ("one_step", "sarsa", "n_step")
+}  # fmt: skip
 
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
-    rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1}[optimizer]
+    rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1, "momentum_sgd": 0.1}[optimizer]
     return loading.load(
         "a2c",
         [
@@ -62,6 +74,7 @@ def new_agent(algorithm: tuple[str, ...] = ()) -> Agent:
     agent, first = agent_with_first_weights(algorithm)
     agent.load(first, Clock(0, 0, 1))
     agent.algorithm.restore({})
+    agent.normaliser.restore({name: 0 * value for name, value in agent.normaliser.state().items()})
     return agent
 
 
@@ -97,15 +110,19 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
 @pytest.mark.parametrize(
     ("optimizer", "more"),
     [
-        ("adam", ()),
-        ("rmsprop", ()),
-        ("sgd", ()),
-        ("adam", PPO),
-        ("adam", LSTM),
-        ("adam", (*PPO, *LSTM)),
-        ("adam", SHARDS),
+        pytest.param("adam", (), id="adam"),
+        pytest.param("rmsprop", (), id="rmsprop"),
+        pytest.param("sgd", (), id="sgd"),
+        pytest.param("momentum_sgd", ("optimizer.momentum=0.5",), id="momentum_sgd"),
+        pytest.param("adam", PPO, id="ppo"),
+        pytest.param("adam", LSTM, id="lstm"),
+        pytest.param("adam", (*PPO, *LSTM), id="ppo-lstm"),
+        pytest.param("adam", SHARDS, id="shards"),
+        *(pytest.param("adam", options, id=f"q-{returns}") for returns, options in Q.items()),
+        pytest.param("adam", GAUSSIAN, id="gaussian"),
+        pytest.param("adam", NORMALISED, id="normalised"),
+        pytest.param("adam", (*PPO, *NORMALISED), id="ppo-normalised"),
     ],
-    ids=["adam", "rmsprop", "sgd", "ppo", "lstm", "ppo-lstm", "shards"],
 )
 def test_layouts_learn_the_same(transport: Transport, optimizer: str, more: tuple[str, ...]) -> None:
     shared = weights_shared(optimizer, more, transport)

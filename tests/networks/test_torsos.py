@@ -26,7 +26,8 @@ PADDED = {"ga3c": ((2, 2), (1, 2))}  # zeros before and after rows and columns: 
 
 
 def model(torso: str = "nips", hidden: int = 16, **more: Any) -> Model:
-    return Model(**{"torso": torso, "hidden": hidden, "memory": 0, "init": "torso", "standardise": False} | more)
+    plain = {"memory": 0, "init": "torso", "standardise": False, "separate": False}
+    return Model(**{"torso": torso, "hidden": hidden} | plain | more)
 
 
 @cache
@@ -285,4 +286,4 @@ def test_pictures_that_are_too_small_are_refused(torso: str) -> None:
     with pytest.raises(
         ConfigError, match=f"^model.torso={torso}: .* too large for observations of 20×20 pixels; choose"
     ):
-        build(Model(torso=torso, hidden=8, memory=0, init="torso", standardise=False), spaces(), HEADS, seed=0)
+        build(model(torso, 8), spaces(), HEADS, seed=0)

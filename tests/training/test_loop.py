@@ -105,6 +105,20 @@ def test_several_passes_learn_catch_from_half_the_steps() -> None:
     assert max(float(update.by_rank["max_lag"].max()) for update in updates) == 11  # the last of 12 updates per segment
 
 
+@pytest.mark.parametrize("returns", ["one_step", "sarsa", "n_step"])
+def test_catch_is_learned_by_what_each_action_is_worth(returns: str) -> None:
+    config = catch_settings(
+        "algorithm.name=q", f"algorithm.returns={returns}", "actor.carry=true", "algorithm.target_every_steps=800",
+        "algorithm.epsilons=[0.1, 0.01]", "algorithm.epsilon_steps=6400", "optimizer.beta1=0.9",
+        "optimizer.beta2=0.99", f"train.total_steps={STEPS * 3 // 4}",
+    )  # fmt: skip
+    agent, updates, _ = learn(config)
+    assert mean_score(updates[:20]) < -0.4
+    assert mean_score(updates[-50:]) > 0.5  # one action in twenty is random
+    assert evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean > 0.8
+    assert updates[-1].sums["epsilon"] / updates[-1].samples == pytest.approx(0.055)
+
+
 def first_gradient(config: Config, done: float) -> Array:
     agent = new_agent(config)
     agent.clock = Clock(0, round(done * 100), 100)
