@@ -50,8 +50,8 @@ def add_seconds(parser: ArgumentParser, default: float) -> None:
     parser.add_argument("--seconds", type=float, default=default, help=f"per measurement (default: {default:g})")
 
 
-def add_repeats(parser: ArgumentParser) -> None:
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each, in turn (default: 3)")
+def add_repeats(parser: ArgumentParser, default: int = 3) -> None:
+    parser.add_argument("--repeats", type=int, default=default, help=f"runs of each, in turn (default: {default})")
 
 
 def add_preset(parser: ArgumentParser) -> None:

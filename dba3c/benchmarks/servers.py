@@ -61,7 +61,7 @@ def measure(world: World, options: Namespace, bar: Bar) -> Json:
     workers = world.size // 2
     ways = [Way("server", servers=count, dedicated=True) for count in counts(world.size)] + [Way()]
     rows = []
-    for way in bar.track(ways, description="servers"):
+    for way in launching.track(bar, ways, "servers"):
         ranks = workers + (way.servers if way.dedicated else 0)
         rows.append(on_first(world, ranks, partial(way_row, way, workers, options.seconds)))
     alone = on_first(world, 2, partial(way_row, Way("server", dedicated=True), 1, options.seconds, computing=0.0))

@@ -181,6 +181,13 @@ def note_renamed(preset: str) -> str:
     return f"preset {preset} is now called {RENAMED[preset]}; paac-nips and paac-nature are PAAC as published"
 
 
+def name_in(preset: str, path: Path) -> str:
+    """Return the name of a preset in the hyperparams.yaml of another version, which may know the old name only."""
+    names = preset_names(path)
+    old = [before for before, now in RENAMED.items() if now == preset and before in names]
+    return preset if preset in names or not old else old[0]
+
+
 def preset_names(path: Path = HYPERPARAMS) -> list[str]:
     """Return the names of the presets in hyperparams.yaml."""
     return list((built_in() if path == HYPERPARAMS else read_yaml(path))["presets"])
