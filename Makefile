@@ -99,7 +99,7 @@ bench: setup
 	$(BIN)/python -m dba3c.bench pipeline $(ARGS)
 
 results: setup
-	$(BIN)/python -m dba3c.results docs/runs docs/results.md
+	$(BIN)/python -m dba3c.results docs/runs docs/results.md $(addprefix --control ,$(wildcard docs/control.json))
 
 horovod: .venv/horovod
 

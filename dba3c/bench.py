@@ -24,6 +24,7 @@ from dba3c.benchmarks import (
     stragglers,
 )
 from dba3c.benchmarks.launching import open_bar, show
+from dba3c.benchmarks.peers import control
 from dba3c.job.command_line import Parser
 from dba3c.job.exit import EXIT_OK, agreed
 from dba3c.job.world import World, launched, run_job
@@ -34,6 +35,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "parts": parts,
     "pipeline": pipeline,
     "peers": peers,
+    "control": control,
     "stragglers": stragglers,
     "predict": prediction,
 }

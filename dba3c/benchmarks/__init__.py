@@ -92,6 +92,8 @@ def refuse_unmeasurable(config: Config) -> None:
             f"comm.transport={config.comm.transport}: is not used here, as only mpi can divide the ranks;"
             " bench scaling compares the transports at its end"
         )
+    if config.env.profile == "gymnasium":
+        raise ConfigError("env.profile=gymnasium: bench control measures such tasks; choose an Atari game")
     if not one_update_per_segment(config):
         raise ConfigError(
             "algorithm.name=ppo: makes several updates from each segment, and only the first includes its play, so the"
@@ -101,7 +103,10 @@ def refuse_unmeasurable(config: Config) -> None:
 
 @cache
 def measurable_presets() -> tuple[str, ...]:
-    return tuple(name for name in loading.preset_names() if one_update_per_segment(loading.load(name)))
+    configs = {name: loading.load(name) for name in loading.preset_names()}
+    return tuple(
+        name for name, each in configs.items() if one_update_per_segment(each) and each.env.profile != "gymnasium"
+    )
 
 
 def one_update_per_segment(config: Config) -> bool:

@@ -92,9 +92,18 @@ class RunLog(NamedTuple):
 
 
 def read(paths: list[Path]) -> list[RunLog]:
-    """Read the logs of run directories; ConfigError if one has none."""
-    unique = {Path(os.path.realpath(path)): path for path in paths}
+    """Read the logs of run directories, and of folders of them; ConfigError if one has none."""
+    unique = {Path(os.path.realpath(path)): path for path in run_directories(paths)}
     return [read_one(path, name) for path, name in zip(unique.values(), short_names(list(unique)), strict=True)]
+
+
+def run_directories(paths: list[Path]) -> list[Path]:
+    """Replace folders of run directories, such as that of a sweep, by what they hold."""
+    found: list[Path] = []
+    for path in paths:
+        inside = [] if (path / "config.yaml").is_file() else sorted(file.parent for file in path.glob("*/config.yaml"))
+        found += inside or [path]
+    return found
 
 
 def read_all(folder: Path) -> list[RunLog]:

@@ -41,21 +41,26 @@ class Order(NamedTuple):
 
 def request(parser: Parser, argv: list[str], size: int | None = None) -> Request:
     """Read the words of a training, which runs on `size` ranks already; ConfigError if something is wrong with them."""
-    from dba3c import envs  # loads ale-py, which --help need not wait for
-
     named, words = (argv[:1], argv[1:]) if argv and not argv[0].startswith("-") else ([], argv)
     options, rest = parser.parse_known_args(words)
     check_ranks(options.ranks, size)
     overrides = split_overrides(rest)
     overrides += [f"env.game={game}" for game in (options.game, *named) if game is not None]
-    automatic = options.preset == auto.NAME
-    profile, name = loading.title("paper" if automatic else options.preset, overrides, options.config)
-    if automatic and "env.profile" not in loading.given(overrides, options.config):
-        profile = envs.profile_of(name)
-    game = envs.resolve_title(profile, name, "env.game")
+    profile, game = find_game(options.preset, overrides, options.config)
     overrides.append(f"env.game={game}")
     run_dir = options.run_dir or Path("runs") / file_name(game)
     return Request(options.preset, overrides, options.config, game, profile, run_dir, options.ranks, options.dry_run)
+
+
+def find_game(preset: str, overrides: list[str], config_file: Path, field: str = "env.game") -> tuple[str, str]:
+    """Return the profile and the game's own name; ConfigError, which names the field, if there is no such game."""
+    from dba3c import envs  # loads ale-py, which --help need not wait for
+
+    automatic = preset == auto.NAME
+    profile, name = loading.title("paper" if automatic else preset, overrides, config_file)
+    if automatic and "env.profile" not in loading.given(overrides, config_file):
+        profile = envs.profile_of(name)
+    return profile, envs.resolve_title(profile, name, field)
 
 
 def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:

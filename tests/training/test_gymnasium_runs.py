@@ -113,3 +113,27 @@ def test_weights_are_those_of_two_torsos_where_they_are_separate() -> None:
     second = separate.act(seen, np.zeros((1, 1), np.float32), np.zeros(1, np.int64), memory)
     assert first.log_probabilities == second.log_probabilities
     assert first.values != second.values
+
+
+def test_the_preset_for_continuous_actions_has_the_published_network() -> None:
+    """Twice 200 ReLU units and 128 LSTM cells; a mean, one variance and a value, from the pendulum's four numbers."""
+    config = loading.load("a3c-continuous")
+    agent = build.agent(config)
+    assert agent.layout.total == 2 * (4 * 200 + 200 + 4 * 128 * (200 + 128 + 1)) + 3 * (128 + 1)
+    assert (config.actor.kind, config.algorithm.entropy, config.env.reward_clip) == ("episodes", 1e-4, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("env.n_sim=2", "with actor.kind=episodes a rank has one simulator"),
+        ("train.batch_size=50", "a rank's batch is one episode"),
+        ("algorithm.name=ppo", "learns from whole segments; use lockstep"),
+        ("env.normalise_rewards=true", "use allreduce or backup"),
+        ("env.normalise_observations=true", "use allreduce or backup"),
+    ],
+)
+def test_what_does_not_go_together_with_whole_episodes_and_hogwild_is_refused(change: str, message: str) -> None:
+    more = ["comm.strategy=allreduce"] if "ppo" in change else []
+    with pytest.raises(ConfigError, match=message):
+        loading.load("a3c-continuous", [change, *more])
