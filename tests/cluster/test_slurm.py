@@ -135,7 +135,7 @@ def test_a_sweep_is_a_job_array_whose_tasks_are_resumed(tmp_path: Path) -> None:
     """One task is stopped on its way; when all have ended, nothing is left to submit."""
     plan, runs = tmp_path / "plan.yaml", tmp_path / "runs"
     small = {name: value for name, _, value in (word.removeprefix("--").partition("=") for word in real_jobs.TINY[2:])}
-    values = {"games": ["breakout", "pong"], "seeds": 2, "ranks": 2, "preset": "paac"}
+    values = {"games": ["breakout", "pong"], "seeds": 2, "ranks": 2, "preset": "a2c"}
     plan.write_text(json.dumps(values | {"common": small | {"train.total_steps": 4800}}), encoding="utf-8")
     words = (sys.executable, "-m", "dba3c.sweep", str(plan), f"--out={runs}", "--slurm", "--jobs=2")
     submitted = slurm.command(*words)
