@@ -7,7 +7,9 @@
 # make test-cluster  a real Slurm on this machine (root)
 # make lint    ruff and mypy
 # make faults  runs the tests of faults, here and on the cluster, and writes what happened to docs/faults.md
-# make soak    kills a training fifty times at random moments; its final weights must equal those of an unbroken run
+# make soak    sends a training a hundred random signals; its final weights must equal those of an unbroken run
+# make crafted reads 1,000 crafted checkpoints, 300 run directories, 2,000 command lines and configurations
+# make oversubscribed   trains 16 ranks on cores that another program keeps busy; there must be no false alarm
 # make bench   measures the speed of training on this machine
 # make results writes docs/results.md from the logs in docs/runs
 # make horovod builds Horovod for comm.transport=horovod
@@ -37,7 +39,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
+.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
 
 help:
 	@sed -n 's/^# \(make \)/\1/p' $(firstword $(MAKEFILE_LIST))
@@ -85,10 +87,18 @@ test-cluster: setup-dev cluster-packages
 	$(BIN)/python -m pytest tests/cluster $(ARGS)
 
 faults: setup-dev cluster-packages
-	FAULT_TABLE=docs/faults.md $(BIN)/python -m pytest tests/faults tests/cluster/test_faults.py
+	FAULT_TABLE=docs/faults.md $(BIN)/python -m pytest -m fault tests $(ARGS)
 
 soak: setup-dev
 	$(BIN)/python -m tests.faults.soak $(ARGS)
+
+oversubscribed: setup-dev
+	$(BIN)/python -m tests.faults.oversubscribed $(ARGS)
+
+crafted: setup-dev
+	CRAFTED=all $(BIN)/python -m pytest -rP $(CRAFTED) $(ARGS)
+
+CRAFTED := tests/run_files/test_crafted_checkpoints.py tests/test_crafted_runs.py tests/test_crafted_command_lines.py
 
 lint: setup-dev
 	$(BIN)/ruff check .

@@ -119,6 +119,11 @@ def test_report_refuses_bad_input_in_one_line_with_code_2(tmp_path: Path, capsys
         assert message in error
 
 
+@pytest.mark.fault(
+    37,
+    "config.yaml that names a path as its game: dba3c report",
+    "refused in one line, code 2; nothing is written",
+)
 def test_a_run_cannot_choose_where_its_pictures_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write_run(tmp_path / "run", [row(1), row(2)])
     text = (run / "config.yaml").read_text(encoding="utf-8").replace("game: breakout", "game: ../../escaped")
@@ -130,6 +135,7 @@ def test_a_run_cannot_choose_where_its_pictures_are_written(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize("name", ["a$b$c", "$\\frac{$", "_hidden", "a\nb", os.fsdecode(b"caf\xe9"), "\\n"])
+@pytest.mark.fault(38, "odd name of a run, such as a$b", "the report is written")
 def test_any_name_of_a_run_can_be_drawn(tmp_path: Path, name: str) -> None:
     rows = [row(1), row(2)]
     run = write_run(tmp_path / name, rows, ended(rows, ranks=None, cores=None))

@@ -19,6 +19,7 @@ from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
 OPTIONS = ("preset", "game", "run-dir", "config", "ranks", "dry-run", "help")  # of dba3c train, besides the keys
 RENAMED = {"paac": "a2c"}  # presets that had another name in version 0.1
+BEFORE = {"evaluate": {"in_a_row": 1}}  # what version 0.1 did where it had no key, and the default is another now
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -87,12 +88,13 @@ def title(preset: str, overrides: Iterable[str], path: Path) -> tuple[str, str]:
 
 
 def parse(text: str) -> Config:
-    """Parse what `Config.dump` wrote; keys that its version of dba3c did not have get their defaults.
+    """Parse what `Config.dump` wrote; keys that its version of dba3c did not have get what that version did.
 
     ConfigError if a program could not name files after its game.
     """
     values = built_in()
     values.pop("presets")
+    merge(values, BEFORE, "version 0.1")
     merge(values, parse_yaml(text, "configuration"), "configuration")
     config = validate(values)
     game = config.env.game

@@ -158,6 +158,7 @@ class Evaluate(Section):
     every_updates: CountOrNever
     games: CountOrNever
     probe_games: CountOrNever
+    in_a_row: Annotated[int, Field(ge=1, le=1000), Number]
     policy: Literal["greedy", "sampled", "epsilon"]
     epsilon: Probability
     sticky: Fraction | Literal["auto"]

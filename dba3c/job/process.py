@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -36,6 +37,11 @@ def to_stderr(text: str) -> None:
         os.write(HIDDEN[-1], f"{text}\n".encode())
     else:
         print(text, file=sys.stderr, flush=True)
+
+
+def ensure_home() -> None:
+    """Set HOME if it is not: neither mpirun nor the ranks of Open MPI start without one."""
+    os.environ.setdefault("HOME", tempfile.gettempdir())
 
 
 def open_streams() -> None:

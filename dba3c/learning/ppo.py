@@ -14,6 +14,7 @@ from dba3c.seeds import time_order
 from dba3c.types import Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
 
 SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
+MOST_GROWTH = 2.0  # of the scale while one segment is learned from, unless its advantages are larger than that
 
 
 class PPO:
@@ -32,12 +33,14 @@ class PPO:
         self._passes = config.passes
         self._minibatches = config.minibatches
         self._scale = 1.0  # what advantages are divided by
+        self._scale_used = 1.0  # for those of the newest segment
 
     def begin(self, weights: tf.Variable) -> None: ...
 
     def columns(self, batch: Batch, clock: Clock, _evaluate: Evaluate) -> Columns:
         """Give actions, λ-returns, scaled advantages and the log-probabilities that the actions had when chosen."""
         self._actor.bonus.follow(clock)
+        self._scale_used = self._scale
         advantages = generalised_advantages(batch.rewards, batch.discounts, batch.values, self._lambda)
         return {
             "actions": batch.actions[:-1],
@@ -77,12 +80,17 @@ class PPO:
         return policy_loss + value_loss - self._actor.bonus.weight * entropy, figures
 
     def follow(self, update: Update, _clock: Clock, _weights: tf.Variable) -> None:
-        """Let the scale follow the size of the advantages slowly, from the figures of the whole job."""
+        """Let the scale follow the size of the advantages slowly, from the figures of the whole job.
+
+        The updates from one segment all count the same advantages, which must not drive the scale beyond their size.
+        """
         if update.applied:
-            self._scale *= 1 + SCALE_RATE * (update.sums["advantage_square"] / update.samples - 1)
+            square = update.sums["advantage_square"] / update.samples
+            most = self._scale_used * max(MOST_GROWTH, square**0.5)
+            self._scale = min(self._scale * (1 + SCALE_RATE * (square - 1)), max(self._scale, most))
 
     def state(self) -> dict[str, Array]:
         return {"advantage_scale": np.array(self._scale)}
 
     def restore(self, state: dict[str, Array]) -> None:
-        self._scale = float(state.get("advantage_scale", 1.0))
+        self._scale = self._scale_used = float(state.get("advantage_scale", 1.0))

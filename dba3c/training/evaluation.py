@@ -46,6 +46,11 @@ def share_games(
     return [every[number] for number in games]
 
 
+def in_a_row(reached: int, needed: int) -> str:
+    """Return the end of a message about an evaluation that reached the target, but must not be the only one."""
+    return f"; {reached} of {needed} in a row that reach the target" if reached and needed > 1 else ""
+
+
 def cut_off(count: int) -> str:
     """Return the end of a message about episodes that had not come to their end; empty if there were none."""
     return f", {count} of them cut off before their end (evaluate.max_frames)" if count else ""

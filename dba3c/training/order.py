@@ -132,7 +132,7 @@ def ends(config: Config, updates: int) -> str:
     ways = [f"after {config.train.total_steps:,} steps (about {updates:,} updates)"]
     ways += [f"after {config.train.max_minutes:g} minutes"] if config.train.max_minutes else []
     if config.target_score is not None and config.evaluate.games:
-        ways.append(
-            f"when the mean of {config.evaluate.games} {config.evaluation_episodes} reaches {config.target_score:g}"
-        )
+        times, played = config.evaluate.in_a_row, f"{config.evaluate.games} {config.evaluation_episodes}"
+        in_a_row = f" in {times} evaluations in a row" if times > 1 else ""
+        ways.append(f"when the mean of {played} reaches {config.target_score:g}{in_a_row}")
     return ", or ".join(ways)

@@ -55,6 +55,7 @@ def summary(config: Config, progress: Progress, ranks: Ranks, agent: Agent) -> J
         "evaluation_scores": progress.evaluation_scores,
         "evaluation_cut": progress.evaluation_cut,
         "best_score": progress.best_score,
+        "reached_in_a_row": progress.reached_in_a_row,
         "target_reached": progress.target_reached,
         "skipped": progress.skipped,
         "memory_mb_per_rank": max(memory),

@@ -26,12 +26,12 @@ MESSAGE_BYTES = 4 * servers.PARAMETERS
 
 
 def predicted(row: Json) -> float:
-    """Samples/s: gradients queue for their worker's link and for those of the servers, and weights come back alone."""
+    """Samples/s: gradients queue for their worker's link and for those of the servers, which answer slice by slice."""
     if not row["servers"]:
         message = prediction.allreduce_seconds(row["workers"], LINK, MESSAGE_BYTES)
         return float(row["workers"] * servers.SAMPLES / (servers.SECONDS_PER_GRADIENT + message))
     sending = MESSAGE_BYTES / LINK.bandwidth
-    costs = Costs(sending, sending / row["servers"], sending)
+    costs = Costs(sending, sending / row["servers"], sending / row["servers"])
     pace = simulate_served(row["workers"], 1, Pattern(servers.SECONDS_PER_GRADIENT).draw, costs)
     return pace.updates_per_second * servers.SAMPLES
 

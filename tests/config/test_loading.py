@@ -152,6 +152,11 @@ def test_derived_values() -> None:
         ("comm.silence_seconds=1e+300", "less than or equal to"), ("env.step_seconds=1e+30", "less than or equal to"),
     ],
 )  # fmt: skip
+@pytest.mark.fault(
+    39,
+    "value out of bounds, such as --train.total_steps=1e18",
+    "refused in one line, code 2, with field, value and remedy",
+)
 def test_bad_values_are_named_with_their_field_and_the_remedy(override: str, remedy: str) -> None:
     message = complaint(lambda: load(override))
     assert message.startswith(f"{override}: ")
@@ -212,6 +217,11 @@ def test_unknown_presets_and_unreadable_files_are_refused(tmp_path: Path) -> Non
     for name in ("absent.yaml", ".", "bytes.yaml"):
         path = tmp_path / name
         assert f"--config={path}: cannot be read" in complaint(partial(loading.load, path=path))
+
+
+def test_a_run_of_version_0_1_ended_with_the_first_evaluation_that_reached_its_target() -> None:
+    written = load("evaluate.in_a_row=2").dump().replace("  in_a_row: 2\n", "")
+    assert loading.parse(written).evaluate.in_a_row == 1
 
 
 @pytest.mark.parametrize("preset", PRESETS)

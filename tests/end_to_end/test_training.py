@@ -74,7 +74,7 @@ def test_the_target_ends_training(tmp_path: Path) -> None:
     options = ("--evaluate.games=2", "--evaluate.every_updates=10", "--train.target_score=-21")
     assert real_jobs.train(2, tmp_path, *options, "--evaluate.max_frames=400").code == 0
     summary = real_jobs.summary(tmp_path)
-    assert (summary["updates"], summary["target_reached"]) == (10, True)
+    assert (summary["updates"], summary["target_reached"]) == (20, True)  # two evaluations in a row
     assert "nothing to do" in real_jobs.train(2, tmp_path, *options).output
 
 
@@ -86,6 +86,7 @@ def test_async_and_the_paper_preset_run(tmp_path: Path) -> None:
     assert "leak" not in result.output
 
 
+@pytest.mark.fault(25, "resume with another number of ranks", "resumes; what changed is reported")
 def test_the_default_is_resumed_with_another_number_of_ranks(tmp_path: Path) -> None:
     """Preset auto: the 16 simulators of ppo on one rank, then on three, which cannot share them evenly."""
     words = ("-m", "dba3c.train", "pong", f"--run-dir={tmp_path}", "--evaluate.games=0", "--algorithm.passes=1")

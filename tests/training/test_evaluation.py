@@ -261,6 +261,37 @@ def test_target_reached(score: float, full: bool, target: float | None, reached:
     assert (progress.evaluation_score, progress.best_score) == (score, max(score, 50.0))
 
 
+def test_a_target_counts_when_evaluations_in_a_row_reach_it() -> None:
+    """Three evaluations that reach it, one that misses, a probe that misses, and again; each with other weights."""
+    progress, counted = Progress(), list[tuple[int, bool]]()
+    for update, (score, full) in enumerate(
+        [(11.0, True), (9.0, True), (12.0, True), (9.0, False), *[(10.0, True)] * 3]
+    ):
+        progress.updates = update
+        progress.evaluated(score, 50 if full else 10, full, 10.0, in_a_row=2)
+        counted.append((progress.reached_in_a_row, progress.target_reached))
+    assert counted == [(1, False), (0, False), (1, False), (0, False), (1, False), (2, True), (3, True)]
+
+
+def test_the_same_weights_do_not_count_twice() -> None:
+    progress = Progress(updates=5)
+    for _ in range(3):  # as by a job that was killed after its evaluation, and resumed
+        progress.evaluated(11.0, 50, True, 10.0, in_a_row=2)
+        assert (progress.reached_in_a_row, progress.target_reached) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("target", "in_a_row", "left", "reached"),
+    [(10.0, 2, 2, True), (10.0, 3, 2, False), (12.0, 2, 0, False), (None, 2, 0, False), (10.0, 1, 2, True)],
+)
+def test_a_resumed_run_is_judged_by_its_new_target(
+    target: float | None, in_a_row: int, left: int, reached: bool
+) -> None:
+    progress = Progress(evaluation_score=11.0, reached_in_a_row=2, target_reached=True)
+    progress.judge(target, in_a_row)
+    assert (progress.reached_in_a_row, progress.target_reached) == (left, reached)
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_games_that_a_length_limit_ended_are_counted(size: int) -> None:
     class CutEnv(SeededEnv):

@@ -69,6 +69,14 @@ def test_an_exported_agent_plays_as_the_one_that_was_trained(tmp_path: Path, alg
     assert scores[0] == pytest.approx(scores[1], rel=0.05)  # its weights have 16 bits
 
 
+def test_a_pendulum_is_balanced(tmp_path: Path) -> None:
+    """Continuous actions, learned within 30,000 steps: a thousand steps without a fall are the most there is."""
+    overrides = ["env.game=InvertedPendulum-v5", "train.total_steps=30k", "evaluate.games=10", "evaluate.probe_games=0"]
+    saved = run(tmp_path, loading.load("ppo-control", overrides))
+    assert saved.progress["evaluation_score"] >= 950
+    assert saved.progress["target_reached"]
+
+
 def test_whole_episodes_are_learned_from(tmp_path: Path) -> None:
     changes = ("actor.kind=episodes", "algorithm.name=a3c", "env.n_sim=1", "checkpoint.restart_games=false")
     saved = run(tmp_path, settings("CartPole-v1", 40, *changes))

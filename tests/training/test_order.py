@@ -74,7 +74,8 @@ def test_a_dry_run_says_layout_batch_and_message(tmp_path: Path) -> None:
         "4 × 512 samples = 2,048, for 24 updates",
         "677,943 parameters",
         "2.7 MB from each rank",
-        "after 1,500,000 steps (about 17,578 updates), or after 90 minutes, or when the mean of 50 greedy episodes",
+        "after 1,500,000 steps (about 17,578 updates), or after 90 minutes, or when the mean of 50 greedy episodes"
+        " reaches 20 in 2 evaluations in a row",
         "is new",
     ):
         assert words_of_it in told
