@@ -83,7 +83,6 @@ class Watchdog:
         self._task = Task("starting", silence_seconds, start_seconds, time.monotonic())
         self._resumed = time.monotonic()
         self._newest = 0  # update that any rank has finished
-        self._progressed = time.monotonic()  # when that was heard of
         self._on_failure = on_failure
         self._say = say
         self.set(silence_seconds)
@@ -111,7 +110,6 @@ class Watchdog:
             self._durations.append(now - self._resumed)
         self._own = Beat(update, COMPUTING)
         self._resumed = now
-        self._heard_of(update, now)
 
     @contextmanager
     def busy(self, what: str, seconds: float = float("inf")) -> Iterator[None]:
@@ -170,13 +168,6 @@ class Watchdog:
             if silence > max(WORTH_REPORTING, 2 * self._period) and last.beat.doing != BUSY:
                 self._say(f"{self._names[rank]} was silent for {silence:.1f} s")
             self._last[rank] = LastBeat(Beat(*beat), now)
-            self._heard_of(self._last[rank].beat.update, now)
-
-    def _heard_of(self, update: int, now: float) -> None:
-        """Take note of an update that is newer than all others."""
-        if update > self._newest:
-            self._newest = update
-            self._progressed = now
 
     def _failure(self) -> str | None:
         """Name the rank that has failed, if one has."""
@@ -208,13 +199,14 @@ class Watchdog:
     def _stuck(self, now: float) -> str | None:
         """On rank 0: name the ranks without which there has been no update for longer than one can take."""
         beats = {0: self._own} | {rank: last.beat for rank, last in self._last.items()}
-        if BUSY in {beat.doing for beat in beats.values()}:
+        before, self._newest = self._newest, max(beat.update for beat in beats.values())
+        if self._newest > before or BUSY in {beat.doing for beat in beats.values()}:
             self._resumed = now
             return None
         if any(now - last.when > 3 * self._period for last in self._last.values()):
             return None  # if that rank stays silent, it will be named for that
         usual = statistics.median(self._durations) if self._durations else 0.0
-        waited = now - max(self._resumed, self._progressed)
+        waited = now - self._resumed
         if waited < max(self._limit, PATIENCE * usual):
             return None
         computing = {rank: beat for rank, beat in beats.items() if beat.doing == COMPUTING}
