@@ -96,8 +96,9 @@ def refuse_unmeasurable(config: Config) -> None:
         raise ConfigError("env.profile=gymnasium: bench control measures such tasks; choose an Atari game")
     if not one_update_per_segment(config):
         raise ConfigError(
-            "algorithm.name=ppo: makes several updates from each segment, and only the first includes its play, so the"
-            f" figures would be wrong; choose one of the presets {', '.join(measurable_presets())}"
+            f"algorithm.name={config.algorithm.name}: makes several updates from each segment, and only the first"
+            " includes its play, so the figures would be wrong; choose one of the presets"
+            f" {', '.join(measurable_presets())}"
         )
 
 
@@ -110,4 +111,4 @@ def measurable_presets() -> tuple[str, ...]:
 
 
 def one_update_per_segment(config: Config) -> bool:
-    return config.algorithm.name != "ppo"
+    return not (config.several_passes or config.experience.capacity_steps)

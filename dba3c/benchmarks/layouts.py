@@ -89,7 +89,7 @@ def trial(allocation: Allocation, game: str, preset: str, steps: int, checkout: 
 def candidates(cores: int, preset: str) -> list[Allocation]:
     """List ranks of one core, of half the node and of the whole node; few and many simulators; every usable actor."""
     config = loading.load(preset)
-    kinds = ("lockstep",) if config.algorithm.name == "ppo" else ("lockstep", "async")
+    kinds = ("lockstep",) if config.several_passes else ("lockstep", "async")
     threads = sorted({1, max(1, cores // 2), cores})
     return [
         Allocation(cores // count, count, kind, n_sim * count, config.actor.n_steps)

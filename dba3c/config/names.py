@@ -39,6 +39,7 @@ PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → mo
         "adam": "dba3c.learning.optimizers:ADAM",
         "rmsprop": "dba3c.learning.optimizers:RMSPROP",
         "sgd": "dba3c.learning.optimizers:SGD",
+        "adagrad": "dba3c.learning.optimizers:ADAGRAD",
         "momentum_sgd": "dba3c.learning.optimizers:MOMENTUM_SGD",
     },
     "comm.strategy": {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dba3c import envs, networks
+from dba3c.actors.experience import Experience
 from dba3c.actors.idle import Idle
 from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
@@ -98,7 +99,10 @@ def actor(
 
     make_actor = names.find("actor.kind", config.actor.kind)
     made: Actor = make_actor(config, simulators, policy, worker * config.env.n_sim, threads, timings)
-    return made
+    if not config.experience.capacity_steps:
+        return made
+    spaces, history = envs.spaces(config.env), envs.history(config.env)
+    return Experience(config, made, policy, spaces, history, worker, timings)
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:

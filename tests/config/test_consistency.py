@@ -171,8 +171,33 @@ def test_targets_of_q_learning_are_never_wrong() -> None:
         load(*Q, "algorithm.returns=one_step", "train.batch_size=32")
     with pytest.raises(ConfigError, match=r"^actor\.carry=false: algorithm\.returns=sarsa .* set actor\.carry=true"):
         load(*Q, "algorithm.returns=sarsa", "actor.kind=lockstep", "train.batch_size=auto")
+    with pytest.raises(ConfigError, match=r"^actor\.kind=async: algorithm\.name=q learns from whole segments"):
+        load(*Q, "algorithm.returns=lambda")
     with pytest.raises(ConfigError, match=r"^model\.memory=8: algorithm\.name=q .* model\.memory=0"):
         load(*Q, "model.memory=8")
+
+
+REPLAY = (
+    "algorithm.name=q", "algorithm.returns=one_step", "actor.kind=lockstep", "experience.capacity_steps=100000",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("algorithm.name=a3c", "experience.capacity_steps=100000: only algorithm.name=q"),
+        ("algorithm.returns=sarsa", "experience.capacity_steps=100000: only algorithm.name=q"),
+        ("actor.kind=async", "actor.kind=async: .* use lockstep"),
+        ("checkpoint.restart_games=true", "checkpoint.restart_games=true: a replay memory starts empty"),
+        ("experience.steps_per_update=3", "experience.steps_per_update=3: must divide .* = 50"),
+        ("experience.warm_up_steps=10", "experience.warm_up_steps=10: must be at least 50"),
+        ("experience.warm_up_steps=100000", "experience.warm_up_steps=100000: .* at most"),
+    ],
+)
+def test_what_a_replay_memory_cannot_do_is_refused(change: str, complaint: str) -> None:
+    assert load(*REPLAY, "experience.steps_per_update=5").batch_size == 32
+    with pytest.raises(ConfigError, match=f"^{complaint}"):
+        load(*REPLAY, "experience.steps_per_update=5", "actor.carry=true", change)
 
 
 def test_an_algorithm_with_other_outputs_needs_another_run_directory() -> None:

@@ -10,6 +10,7 @@ from dba3c import train
 from dba3c.config import loading
 from dba3c.config.messages import ConfigError
 from dba3c.training import order
+from tests.fakes.settings import settings
 
 
 def asked(*words: str, size: int | None = None) -> order.Request:
@@ -80,3 +81,17 @@ def test_a_dry_run_says_layout_batch_and_message(tmp_path: Path) -> None:
     ):
         assert words_of_it in told
     assert not list(tmp_path.iterdir())
+
+
+def test_replay_memories_that_will_not_fit_the_host_are_refused_with_the_figures() -> None:
+    config = settings(
+        "algorithm.name=q",
+        "algorithm.returns=one_step",
+        "experience.capacity_steps=1M",
+        "experience.steps_per_update=5",
+    )
+    order.refuse_large_experience(config, ranks_of_host=2, available=15 * 10**9)
+    with pytest.raises(
+        ConfigError, match=r"^experience\.capacity_steps=1000000: 3 ranks of this host would keep 21\.2 GB"
+    ):
+        order.refuse_large_experience(config, ranks_of_host=3, available=15 * 10**9)
