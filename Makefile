@@ -12,6 +12,7 @@
 # make oversubscribed   trains 16 ranks on cores that another program keeps busy; there must be no false alarm
 # make bench   measures the speed of training on this machine
 # make results writes docs/results.md from the logs in docs/runs
+# make algorithms draws the pictures of docs/algorithms.md
 # make horovod builds Horovod for comm.transport=horovod
 # make validate  compares predicted and measured pace over shaped links between 16 hosts (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
@@ -39,7 +40,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
+.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results algorithms horovod cluster-packages cluster-up cluster-down validate clean
 
 help:
 	@sed -n 's/^# \(make \)/\1/p' $(firstword $(MAKEFILE_LIST))
@@ -110,6 +111,9 @@ bench: setup
 
 results: setup
 	$(BIN)/python -m dba3c.results docs/runs docs/results.md $(addprefix --control ,$(wildcard docs/control.json))
+
+algorithms: setup
+	PYTHON=$(BIN)/python sh docs/catch/draw.sh
 
 horovod: .venv/horovod
 
