@@ -11,6 +11,7 @@
 # make crafted reads 1,000 crafted checkpoints, 300 run directories, 2,000 command lines and configurations
 # make oversubscribed   trains 16 ranks on cores that another program keeps busy; there must be no false alarm
 # make bench   measures the speed of training on this machine
+# make scores  plays the agents that come with dba3c by three rules: greedy, sampled, sticky actions (docs/runs/*/evaluation-*.json)
 # make results writes docs/results.md from the logs in docs/runs
 # make algorithms draws the pictures of docs/algorithms.md
 # make horovod builds Horovod for comm.transport=horovod
@@ -40,7 +41,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results algorithms horovod cluster-packages cluster-up cluster-down validate clean
+.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results scores horovod cluster-packages cluster-up cluster-down validate algorithms clean
 
 help:
 	@sed -n 's/^# \(make \)/\1/p' $(firstword $(MAKEFILE_LIST))
@@ -114,6 +115,12 @@ results: setup
 
 algorithms: setup
 	PYTHON=$(BIN)/python sh docs/catch/draw.sh
+# Each agent is that of the run docs/runs/GAME-0; about a minute each on an idle core.
+scores: setup
+	@set -e; for agent in dba3c/agents/*.npz; do game=$$(basename $$agent .npz); for rule in greedy sampled sticky; do \
+	  if [ $$rule = sticky ]; then options='--greedy --sticky 0.25'; else options=--$$rule; fi; \
+	  $(BIN)/python -m dba3c.evaluate --pretrained $$game $$options --json docs/runs/$$game-0/evaluation-$$rule.json; \
+	done; done
 
 horovod: .venv/horovod
 
