@@ -115,6 +115,7 @@ results: setup
 
 algorithms: setup
 	PYTHON=$(BIN)/python sh docs/catch/draw.sh
+
 # Each agent is that of the run docs/runs/GAME-0; about a minute each on an idle core.
 scores: setup
 	@set -e; for agent in dba3c/agents/*.npz; do game=$$(basename $$agent .npz); for rule in greedy sampled sticky; do \
