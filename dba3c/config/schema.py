@@ -98,6 +98,7 @@ class Algorithm(Section):
     target_every_updates: CountOrNever
     double: bool
     error_clip: Weight
+    outlier_deviations: Weight
 
 
 class Experience(Section):
