@@ -98,7 +98,7 @@ def test_the_example_of_an_own_algorithm_environment_and_network_trains(tmp_path
     }  # fmt: skip
     words = [f"--{key}={value}" for key, value in (NAMES | short).items()]
     words += [f"--plugin={name}" for name in plugins(tmp_path)]
-    command = [sys.executable, "-m", "dba3c.train", "--preset=paac", "--game=pong", "--run-dir=run", *words]
+    command = [sys.executable, "-m", "dba3c.train", "--preset=a2c", "--game=pong", "--run-dir=run", *words]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
@@ -204,7 +204,7 @@ def test_stiff_sentences_are_gone(sentence: str) -> None:
 
 
 def test_readme_shows_the_panel_as_it_is() -> None:
-    shares = {"env": 0.40, "predict": 0.25, "play": 0.0, "gradient": 0.21, "wait": 0.06, "apply": 0.04}
+    shares = {"env": 0.40, "predict": 0.25, "play": 0.0, "sample": 0.0, "gradient": 0.21, "wait": 0.06, "apply": 0.04}
     figures = {f"{part}_share": share for part, share in shares.items()} | {
         "steps_per_second": 1677.8, "seconds_left": 4713.0, "online_score": 1.9, "slowest_rank": 1, "dropped": 0,
         "lag": 0.0, "policy_loss": 0.012, "value_loss": 0.094, "entropy": 1.21, "gradient_norm": 0.37,
