@@ -1,24 +1,30 @@
 """Samples/s over the number of parameter servers, as in figure 7 of the DBA3C paper, and of the all-reduce beside them.
 
 Half of the ranks compute; the others are servers, one, two, four of them and so on. Computing is emulated: what is
-measured is the way of the gradients to the servers and of the weights back. Under srun the links are real.
+measured is the way of the gradients to the servers and of the weights back. Under srun the links are real. Then the
+strategies train for real, one rank on each core. `simulate_served` is the model of the same.
 """
 
 from __future__ import annotations
 
+import heapq
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from rich.console import Group
 from rich.table import Table
 
 from dba3c import benchmarks
-from dba3c.benchmarks import emulated_ranks, launching, scaling
+from dba3c.benchmarks import emulated_ranks, launching, scaling, training_ranks
 from dba3c.benchmarks.emulated_ranks import Pattern, Way
 from dba3c.benchmarks.launching import Bar
-from dba3c.benchmarks.training_ranks import on_first
+from dba3c.benchmarks.training_ranks import make_job, on_first
 from dba3c.config.messages import ConfigError
+from dba3c.job.process import load_tensorflow
 from dba3c.job.world import World
 from dba3c.types import Json
 
@@ -29,6 +35,9 @@ HELP = "samples/s over the number of parameter servers, and of the all-reduce; u
 RANKS = 8  # on one machine, where they take turns on its cores: computing is emulated
 PARAMETERS = 332_000  # of figure 7: 1.3 MB
 SAMPLES = 4  # in a gradient, as in figure 7
+TRAINING_PRESET = "fast"
+STRATEGIES = ("allreduce", "server", "hogwild")
+REPEATS = 3
 SECONDS_PER_GRADIENT = 0.014  # of one core: preset `paper` takes 448 ms for 128 samples
 
 
@@ -56,8 +65,35 @@ def measure(world: World, options: Namespace, bar: Bar) -> Json:
         ranks = workers + (way.servers if way.dedicated else 0)
         rows.append(on_first(world, ranks, partial(way_row, way, workers, options.seconds)))
     alone = on_first(world, 2, partial(way_row, Way("server", dedicated=True), 1, options.seconds, computing=0.0))
-    milliseconds = 1000 / alone["updates_per_second"] if alone else None
-    return {"machine": launching.machine(), "rows": rows, "push_and_pull_milliseconds": milliseconds}
+    return {
+        "machine": launching.machine(),
+        "rows": rows,
+        "push_and_pull_milliseconds": 1000 / alone["updates_per_second"] if alone else None,
+        "training": training_rows(world, options.seconds, bar) if len(set(world.hosts)) == 1 else [],
+    }
+
+
+def training_rows(world: World, seconds: float, bar: Bar) -> list[Json]:
+    """Train for real under each strategy in turn, on one rank for each core; the ratio is that of equal turns."""
+    load_tensorflow(1)
+    job = make_job(world, TRAINING_PRESET, "breakout", seconds)
+    ranks = min(world.size, launching.cores())
+    paces: dict[str, list[float]] = {strategy: [] for strategy in STRATEGIES}
+    for strategy in bar.track(STRATEGIES * REPEATS, description="training"):
+        comm = job.config.comm.model_copy(update={"strategy": strategy, "servers": ranks})
+        config = job.config.model_copy(update={"comm": comm})
+        row = training_ranks.row(job._replace(config=config), ranks, config.env.n_sim)
+        paces[strategy].append(row["points_per_second"])
+    base = np.array(paces["allreduce"])
+    return [
+        {
+            "strategy": strategy,
+            "ranks": ranks,
+            "points_per_second": float(np.median(found)),
+            "of_allreduce": float(np.median(found / base)),
+        }
+        for strategy, found in paces.items()
+    ]
 
 
 def way_row(
@@ -73,7 +109,20 @@ def way_row(
     }
 
 
-def table(result: Json) -> Table:
+def table(result: Json) -> Group:
+    tables = [served_table(result)]
+    return Group(*tables, training_table(result["training"])) if result["training"] else Group(*tables)
+
+
+def training_table(rows: list[Json]) -> Table:
+    shown = Table("strategy", "ranks", "samples/s", "of allreduce", title=f"real training, preset {TRAINING_PRESET}")
+    for row in rows:
+        paces = f"{row['points_per_second']:,.0f}", f"{row['of_allreduce']:.2f}"
+        shown.add_row(row["strategy"], str(row["ranks"]), *paces)
+    return shown
+
+
+def served_table(result: Json) -> Table:
     milliseconds = f"{result['push_and_pull_milliseconds']:.2f} ms"
     shown = Table(
         "strategy", "workers", "servers", "updates/s", "samples/s", "per worker",
@@ -100,3 +149,49 @@ def plot(result: Json, file: Path) -> None:
     scaling.count_axis(axes, "servers", numbers)
     axes.legend()
     figure.savefig(file, dpi=120)
+
+
+Draw = Callable[[np.random.Generator, int], float]  # → seconds of a rank's next gradient
+ROUNDS = 5  # that are simulated, of all ranks
+FEWEST_UPDATES = 4000
+
+
+class Costs(NamedTuple):
+    """Seconds that an update takes of what the workers share, and of what nobody else waits for."""
+
+    link: float = 0.0  # of its node's link, which the node's workers share
+    servers: float = 0.0  # of the servers, which all workers share: each has its part of it at the same time
+    travel: float = 0.0  # from the servers back to the worker, and latencies
+
+
+class Served(NamedTuple):
+    updates_per_second: float
+    staleness: float  # mean, in updates
+
+
+def simulate_served(ranks: int, ranks_per_node: int, draw: Draw, costs: Costs) -> Served:
+    """Let ranks compute, queue for their node's link and for the servers, and begin again, event by event."""
+    random = np.random.default_rng(0)
+    link_free = [0.0] * (ranks // ranks_per_node + 1)
+    servers_free = 0.0
+    version = [0] * ranks
+    ends: list[float] = []
+    staleness: list[int] = []
+    computed, sent = range(2)
+    events = [(random.random() * draw(random, rank), computed, rank) for rank in range(ranks)]
+    heapq.heapify(events)
+    while len(ends) < ranks + max(ROUNDS * ranks, FEWEST_UPDATES):
+        now, event, rank = heapq.heappop(events)
+        if event == computed:
+            node = rank // ranks_per_node
+            link_free[node] = max(now, link_free[node]) + costs.link
+            heapq.heappush(events, (link_free[node], sent, rank))
+            continue
+        servers_free = max(now, servers_free) + costs.servers
+        staleness.append(len(ends) - version[rank])
+        ends.append(servers_free)
+        version[rank] = len(ends)
+        heapq.heappush(events, (servers_free + costs.travel + draw(random, rank), computed, rank))
+    settled = slice(ranks, None)  # the first round of each began at a random moment
+    seconds = ends[-1] - ends[ranks]
+    return Served((len(ends) - 1 - ranks) / seconds, float(np.mean(staleness[settled])))

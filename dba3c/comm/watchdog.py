@@ -75,6 +75,8 @@ class Watchdog:
         self._own = Beat(0, BUSY)
         self._task = Task("starting", float("inf"), time.monotonic())
         self._resumed = time.monotonic()
+        self._newest = 0  # update that any rank has finished
+        self._progressed = time.monotonic()  # when that was heard of
         self._on_failure = on_failure
         self._say = say
         self.set(silence_seconds)
@@ -101,6 +103,7 @@ class Watchdog:
             self._durations.append(now - self._resumed)
         self._own = Beat(update, COMPUTING)
         self._resumed = now
+        self._heard_of(update, now)
 
     @contextmanager
     def busy(self, what: str, seconds: float = float("inf")) -> Iterator[None]:
@@ -158,6 +161,13 @@ class Watchdog:
             if silence > max(WORTH_REPORTING, 2 * self._period) and last.beat.doing != BUSY:
                 self._say(f"{self._names[rank]} was silent for {silence:.1f} s")
             self._last[rank] = LastBeat(Beat(*beat), now)
+            self._heard_of(self._last[rank].beat.update, now)
+
+    def _heard_of(self, update: int, now: float) -> None:
+        """Take note of an update that is newer than all others."""
+        if update > self._newest:
+            self._newest = update
+            self._progressed = now
 
     def _failure(self) -> str | None:
         """Name the rank that has failed, if one has."""
@@ -179,7 +189,7 @@ class Watchdog:
         return self._stuck(now) if self._transport.rank == 0 and self._last else None
 
     def _stuck(self, now: float) -> str | None:
-        """On rank 0: name the ranks that keep the others waiting for longer than an update can take."""
+        """On rank 0: name the ranks without which there has been no update for longer than one can take."""
         beats = {0: self._own} | {rank: last.beat for rank, last in self._last.items()}
         if BUSY in {beat.doing for beat in beats.values()}:
             self._resumed = now
@@ -187,11 +197,12 @@ class Watchdog:
         if any(now - last.when > 3 * self._period for last in self._last.values()):
             return None  # if that rank stays silent, it will be named for that
         usual = statistics.median(self._durations) if self._durations else 0.0
-        waited = now - self._resumed
+        waited = now - max(self._resumed, self._progressed)
         if waited < max(self._limit, PATIENCE * usual):
             return None
-        late = [rank for rank, beat in beats.items() if beat.doing == COMPUTING and beat.update <= self._own.update]
-        who = ", ".join(self._names[rank] for rank in late) or "the network"
+        computing = {rank: beat for rank, beat in beats.items() if beat.doing == COMPUTING}
+        behind = [rank for rank, beat in computing.items() if beat.update < self._newest]  # where the others meet
+        who = ", ".join(self._names[rank] for rank in behind or computing) or "the network"
         return f"{who} is stuck in update {self._own.update + 1:,}: the other ranks have waited for {waited:.0f} s"
 
 

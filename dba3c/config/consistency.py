@@ -18,6 +18,8 @@ def check_contradictions(config: Config) -> None:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
     if config.comm.strategy in ("server", "hogwild"):
         check_asynchronous(config)
+    if not config.optimizer.shared and (config.comm.strategy, config.optimizer.name) != ("hogwild", "rmsprop"):
+        raise ConfigError("optimizer.shared=false: only with comm.strategy=hogwild and optimizer.name=rmsprop")
     if config.debug.staleness and config.comm.strategy != "allreduce":
         raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
     if config.algorithm.name == "ppo":

@@ -104,6 +104,7 @@ class Optimizer(Section):
     decay: Fraction
     momentum: Fraction
     mean_square: Weight
+    shared: bool
 
 
 class Comm(Section):

@@ -32,10 +32,17 @@ class Ended(NamedTuple):
 class Job:
     """A training on four ranks, watched line by line."""
 
-    def __init__(self, run_dir: Path, *options: str, fault: str = "", launcher: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        *options: str,
+        fault: str = "",
+        launcher: tuple[str, ...] = (),
+        program: tuple[str, ...] = ("dba3c.train",),
+    ) -> None:
         self.run_dir, self.output, self._pids = run_dir, "", list[int]()
         self._shared_before = set(SHARED_MEMORY.iterdir())
-        mpirun, *rest = real_jobs.command(RANKS, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={run_dir}", *options)
+        mpirun, *rest = real_jobs.command(RANKS, "-m", *program, *real_jobs.TINY, f"--run-dir={run_dir}", *options)
         self._process = real_jobs.start_words([mpirun, *launcher, *rest], DBA3C_FAULT=fault)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
