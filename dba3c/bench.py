@@ -18,12 +18,12 @@ from dba3c.benchmarks import (
     parts,
     peers,
     pipeline,
-    prediction,
     scaling,
     servers,
     stragglers,
 )
 from dba3c.benchmarks.launching import open_bar, show
+from dba3c.benchmarks.prediction import strong, weak
 from dba3c.job.command_line import Parser
 from dba3c.job.exit import EXIT_OK, agreed
 from dba3c.job.world import World, launched, run_job
@@ -35,11 +35,12 @@ MEASUREMENTS: dict[str, Measurement] = {
     "pipeline": pipeline,
     "peers": peers,
     "stragglers": stragglers,
-    "predict": prediction,
+    "predict": weak,
+    "strong": strong,
 }
 TOGETHER = {"scaling": scaling, "servers": servers}  # what all ranks of a job measure
 COMMANDS: dict[str, Command] = {**MEASUREMENTS, **TOGETHER}
-PLOTS = {"scaling": scaling.plot, "servers": servers.plot, "predict": prediction.plot}
+PLOTS = {"scaling": scaling.plot, "servers": servers.plot, "predict": weak.plot, "strong": strong.plot}
 
 
 def parser() -> Parser:
