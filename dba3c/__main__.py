@@ -7,7 +7,8 @@ import sys
 
 COMMANDS = {
     "train": "train an agent, alone, on ranks of this machine, or under mpirun or srun",
-    "evaluate": "play greedy episodes with a trained agent",
+    "sweep": "train many agents: games × settings × seeds",
+    "evaluate": "play episodes with a trained agent",
     "status": "show how far runs are",
     "report": "write a page about one run or several",
     "record": "film episodes of a trained agent",

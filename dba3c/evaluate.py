@@ -1,4 +1,4 @@
-"""Play greedy episodes with a trained agent.
+"""Play episodes with a trained agent.
 
 mpirun -np 4 python -m dba3c.evaluate runs/breakout --games 50
 """
@@ -21,15 +21,12 @@ from dba3c.run_files import write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.trained_agents import add_agent_options, chosen
 from dba3c.training.evaluation import Evaluation, cut_off, evaluate
-from dba3c.training.ranks import watch_start
+from dba3c.training.ranks import watch_start, watched
 
 
 def parser() -> Parser:
-    parser = Parser(
-        prog="dba3c evaluate",
-        description="Play greedy episodes with the newest checkpoint of a run directory, with one checkpoint file, or"
-        " with an agent that comes with dba3c. Under mpirun the ranks share the episodes.",
-    )
+    about = "Play episodes with a trained agent, as its evaluations did. Under mpirun the ranks share them."
+    parser = Parser(prog="dba3c evaluate", description=about)
     add_agent_options(parser, games=50)
     parser.add_argument("--best", action="store_true", help="the run's weights with the highest score so far")
     parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the scores to FILE")
@@ -51,11 +48,9 @@ def play_and_report(world: World, argv: list[str]) -> int:
     options = agreed(world, lambda: parser().parse_args(argv))
     saved = agreed(world, lambda: chosen(options, resolve_title, options.best))
     load_tensorflow(world.threads, world.phase)
-    world.comm.Barrier()  # from here on no rank has a reason to be silent for long
-    watchdog.set(saved.config.comm.silence_seconds)
-    result = play(world, saved)
-    watchdog.close()
-    return report(saved, result, options.json) if world.rank == 0 else EXIT_OK
+    with watched(world, watchdog, saved.config.comm.silence_seconds, "evaluating"):
+        result = play(world, saved)
+        return report(saved, result, options.json) if world.rank == 0 else EXIT_OK
 
 
 def play(world: World, saved: Checkpoint) -> Evaluation:
@@ -67,7 +62,7 @@ def play(world: World, saved: Checkpoint) -> Evaluation:
     agent = agreed(world, lambda: build.trained(saved))
     make_env = build.evaluation_env(config, world.threads)
     console = Console(file=terminal() or sys.stderr, quiet=world.rank != 0)
-    with Progress("greedy episodes", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
+    with Progress("episodes", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bar:
         mine = bar.add_task("", total=len(range(world.rank, config.evaluate.games, world.size)))
         return evaluate(config, agent, make_env, transport, lambda done: bar.update(mine, completed=done))
 
@@ -80,13 +75,15 @@ def report(saved: Checkpoint, result: Evaluation, json_path: Path | None) -> int
         "steps": saved.progress["steps"],
         "seed": saved.config.train.seed,
         "games": len(result.scores),
+        "policy": saved.config.evaluate.policy,
+        "sticky": saved.config.evaluation_sticky,
         "cut": result.cut,
-        "evaluation_score": float(np.mean(result.scores)),
+        "evaluation_score": result.mean,
         "spread": float(np.std(result.scores)),
         "scores": result.scores,
     }
-    text = "{game}: {evaluation_score:.1f} ± {spread:.1f}, mean and standard deviation of {games} greedy episodes"
-    print(text.format(**facts) + cut_off(result.cut))
+    mean = f"{facts['game']}: {result.mean:.1f} ± {facts['spread']:.1f}, mean and standard deviation of"
+    print(f"{mean} {facts['games']} {saved.config.evaluation_episodes}{cut_off(result.cut)}")
     try:
         if json_path is not None:
             write_atomically(json_path, (json.dumps(facts, indent=2) + "\n").encode())

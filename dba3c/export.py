@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from dba3c.config.messages import ConfigError
+from dba3c.config.schema import file_name
 from dba3c.job import command_line
 from dba3c.job.command_line import Parser, checked_path
 from dba3c.run_files import logs, trained_agents
@@ -48,7 +49,7 @@ def export(argv: list[str]) -> None:
         if options.logs is not None:
             target = export_logs(options.path, run, options.logs)
         else:
-            target = options.out or Path(f"{run.config.env.game}.npz")
+            target = options.out or Path(f"{file_name(run.config.env.game)}.npz")
             trained_agents.save(target, with_score(trained_agents.find(options.path, not options.newest), run))
     except OSError as error:
         raise ConfigError(f"{error.filename}: cannot be written: {error.strerror}; choose another one") from None

@@ -55,9 +55,9 @@ def rows() -> list[list[str]]:
             *published(game),
             f"{targets[game]:,.0f}" if game in targets else NOTHING,
             agent_score(game) if game in shipped else NOTHING,
-            auto.few_ranks(game, 1).preset,
+            auto.few_ranks(game, 1, profile).preset,
         ]
-        for game in (*games(), *auto.OWN_PRESETS)
+        for game, profile in (*((game, "") for game in games()), ("catch", "catch"))
     ]
 
 

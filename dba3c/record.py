@@ -1,4 +1,4 @@
-"""Film greedy episodes of a trained agent.
+"""Film episodes of a trained agent.
 
 python -m dba3c.record runs/breakout --best --games 10
 python -m dba3c.record --pretrained breakout --out breakout.gif
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from dba3c.config.messages import ConfigError
+from dba3c.config.schema import file_name
 from dba3c.job import command_line, cores
 from dba3c.job.command_line import Parser, new_file
 from dba3c.job.process import load_tensorflow, terminal
@@ -30,8 +31,8 @@ GIF_SECONDS = 30.0  # default length of a gif, which grows large
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c record",
-        description="Film greedy episodes at the emulator's pace, with the score and the agent's value estimate."
-        " dba3c evaluate with the same --games and --seed plays the same episodes, with the same scores.",
+        description="Film episodes at the emulator's pace, with the score and the agent's value estimate."
+        " dba3c evaluate with the same options plays the same episodes, with the same scores.",
     )
     trained_agents.add_agent_options(parser, games=1)
     parser.add_argument("--best", action="store_true", help="film only the episode with the highest score")
@@ -55,7 +56,7 @@ def record(argv: list[str]) -> None:
     from dba3c.envs import resolve_title  # loads gymnasium, which --help need not wait for
 
     saved = trained_agents.chosen(options, resolve_title)
-    file = options.out or Path(f"{saved.config.env.game}.mp4")
+    file = options.out or Path(f"{file_name(saved.config.env.game)}.mp4")
     threads = cores.threads_for(cores.core_shares([cores.place("")])[0])
     load_tensorflow(threads)
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()

@@ -29,7 +29,11 @@ def parser() -> Parser:
         " be training.",
     )
     parser.add_argument(
-        "paths", type=checked_path, nargs="+", metavar="RUN_DIR", help="run directory; several are compared"
+        "paths",
+        type=checked_path,
+        nargs="+",
+        metavar="RUN_DIR",
+        help="run directory, or folder of a sweep; several are compared",
     )
     parser.add_argument(
         "--out",

@@ -6,6 +6,7 @@ python -m dba3c.results docs/runs docs/results.md --csv results.csv
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dba3c.job.command_line import Parser, checked_path, new_file
 from dba3c.reporting import markdown, tables
 from dba3c.reporting.groups import Group, grouped
 from dba3c.run_files import logs, write_atomically
+from dba3c.types import Json
 
 
 def parser() -> Parser:
@@ -23,6 +25,7 @@ def parser() -> Parser:
     parser.add_argument(
         "file", type=checked_path, metavar="FILE.md", help="page to write; its picture is written beside it"
     )
+    parser.add_argument("--control", type=checked_path, metavar="FILE", help="what dba3c bench control --json wrote")
     parser.add_argument("--csv", type=new_file, metavar="FILE", help="also write a table with a line for each run")
     return parser
 
@@ -34,10 +37,11 @@ def main(argv: list[str]) -> int:
 def write(argv: list[str]) -> None:
     options = parser().parse_args(argv)
     runs = logs.read_all(options.folder)
-    groups = sorted(grouped(runs), key=lambda group: (group.game, group.name))
+    compared = read_compared(options.control) if options.control else None
+    groups = sorted(grouped(runs), key=lambda group: (markdown.is_control(group), group.game, group.name))
     try:
         picture = draw(groups, options.file.with_suffix(".svg"))
-        write_atomically(options.file, markdown.page(groups, str(options.folder), picture).encode())
+        write_atomically(options.file, markdown.page(groups, str(options.folder), picture, compared).encode())
         if options.csv is not None:
             write_atomically(options.csv, tables.as_csv(tables.results(groups)).encode())
     except OSError as error:
@@ -45,6 +49,16 @@ def write(argv: list[str]) -> None:
             f"{error.filename or options.file}: cannot be written: {error.strerror}; choose another file"
         ) from None
     print(f"{options.file}: {len(groups)} rows from {len(runs)} runs")
+
+
+def read_compared(file: Path) -> Json:
+    """Read what dba3c bench control wrote; ConfigError if it is something else."""
+    try:
+        found: Json = json.loads(file.read_text(encoding="utf-8"))
+        markdown.compared_table(found)
+        return found
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"--control={file}: is not what dba3c bench control --json writes: {error!r}") from None
 
 
 def draw(groups: list[Group], file: Path) -> str | None:

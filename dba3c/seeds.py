@@ -16,6 +16,8 @@ EVALUATION = 3
 WEIGHTS = 4
 ORDER = 5
 REBUILT = 6
+EVALUATION_ACTIONS = 7
+SAMPLES = 8
 
 
 def mix(x: Array) -> Array:
@@ -44,13 +46,15 @@ def weight_seeds(seed: int) -> Iterator[int]:
         yield int(draw(seed, WEIGHTS, tensor)[0] >> np.uint64(33))
 
 
-def action_noise(seed: int, update: int, simulators: Array, step: int | Array, count: int = 1) -> Array:
+def action_noise(
+    seed: int, update: int, simulators: Array, step: int | Array, count: int = 1, purpose: int = ACTIONS
+) -> Array:
     """Draw `count` uniform float32 in [0, 1) for each simulator's step since the episodes started after `update`.
 
     [B] → [B, count]
     """
-    first = draw(seed, ACTIONS, update, simulators, step)
-    more = [draw(seed, ACTIONS, update, simulators, step, number) for number in range(1, count)]
+    first = draw(seed, purpose, update, simulators, step)
+    more = [draw(seed, purpose, update, simulators, step, number) for number in range(1, count)]
     bits = np.stack([first, *more], axis=-1) >> np.uint64(40)
     return bits.astype(np.float32) * np.float32(2**-24)
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from dba3c.job import command_line
 from dba3c.job.command_line import Parser, checked_path
 from dba3c.reporting import status
+from dba3c.run_files.logs import run_directories
 
 RIGHT = ("steps", "done", "score", "steps/s", "time left", "last line")  # columns of numbers
 COLOURS = {"running": "green", "failed": "red", "unreadable": "red", "stopped": "yellow"}
@@ -42,7 +43,7 @@ def main(argv: list[str]) -> int:
 
 def show(argv: list[str]) -> None:
     paths = parser().parse_args(argv).paths or sorted(Path("runs").glob("*"))
-    head, *rows = status.table(status.look(paths))
+    head, *rows = status.table(status.look(run_directories(paths)))
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in head:
         table.add_column(name, justify="right" if name in RIGHT else "left", no_wrap=True)

@@ -77,6 +77,8 @@ class Policy(Protocol):
 
     @property
     def version(self) -> int: ...  # number of the update that made its weights
+    @property
+    def reward_scale(self) -> float: ...  # by which rewards are multiplied for learning
     def act(
         self, observations: Array, noise: Array, simulators: Array, memory: Array
     ) -> Prediction: ...  # noise [B, k]
@@ -91,6 +93,7 @@ class Batch(NamedTuple):
     log_probabilities: Array  # [T, B] when acting
     rewards: Array  # [T, B] clipped; where an episode was truncated, with the value of its final observation
     discounts: Array  # [T, B] gamma, or 0 where nothing is bootstrapped beyond this step
+    past_returns: Array  # [T, B] discounted sums of the raw rewards of the episode up to this step
     ended: Array  # [T, B] bool: the episode was over after this step, and what was remembered of it is forgotten
     values: Array  # [T + 1, B] when acting; row T: the bootstrap
     versions: Array  # [T, B] int64, number of the update whose weights acted
@@ -112,6 +115,7 @@ class Gradient(NamedTuple):
     version: int  # number of the update whose weights it was computed with
     sums: dict[str, float]  # figures that are added up over the ranks; the same names on each
     by_rank: dict[str, float]  # figures that are kept apart, rank by rank
+    moments: Array = NOTHING  # is added up over the ranks, too: statistics of what was seen; always of one length
 
 
 class Update(NamedTuple):
@@ -124,6 +128,7 @@ class Update(NamedTuple):
     stop: bool  # some rank was asked to stop
     sums: dict[str, float]
     by_rank: dict[str, Array]  # [ranks] each
+    moments: Array = NOTHING
 
     @property
     def applied(self) -> bool:
@@ -163,6 +168,7 @@ class Algorithm(Protocol):
     heads: dict[str, Head]  # what the network must put out
     noise_size: int  # random numbers per action
 
+    def begin(self, weights: tf.Variable) -> None: ...  # these were just drawn or loaded; restore() may follow
     def exploration(self, simulators: Array, clock: Clock) -> Array: ...  # [B, e]; e = 0 where only the policy explores
 
     def act(self, outputs: Outputs, noise: tf.Tensor, exploration: tf.Tensor) -> Acted: ...

@@ -29,12 +29,41 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
     return error
 
 
+@pytest.mark.fault(
+    46,
+    "evaluate --json in a folder that does not exist",
+    "refused in one line, code 2, before any episode",
+)
 def test_a_place_that_the_scores_cannot_be_written_to_is_refused_at_once(
     run_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for file, reason in ((tmp_path / "no" / "such.json", "there is no folder"), (tmp_path, "is a folder")):
         assert reason in refused([str(run_dir), "--games=100000", f"--json={file}"], capfd)
     assert "give it a name" in refused([str(run_dir), "--json="], capfd)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--sticky=1.5"], "evaluate.sticky=1.5: input should be less than 1, or"),
+        (["--epsilon=-1"], "evaluate.epsilon=-1.0: input should be greater"),
+        (["--sampled", "--epsilon=0.1"], "not allowed with argument --sampled"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused(
+    run_dir: Path, words: list[str], reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert reason in refused([str(run_dir), *words], capfd)
+
+
+def test_options_say_how_the_episodes_are_played(run_dir: Path) -> None:
+    def played(*words: str) -> str:
+        options = evaluate.parser().parse_args([str(run_dir), *words])
+        return trained_agents.chosen(options, resolve_title).config.evaluation_episodes
+
+    assert played() == played("--greedy") == "greedy episodes"
+    assert played("--sampled", "--sticky=0.25") == "sampled episodes with sticky actions 0.25"
+    assert played("--epsilon", "0.1") == "epsilon-greedy (0.1) episodes"
 
 
 def test_a_checkpoint_that_does_not_fit_its_own_configuration_is_refused(

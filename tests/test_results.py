@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from tests.fakes.made_up_runs import ended, row, write_run
 
 
 def columns(text: str) -> list[dict[str, str]]:
-    """The rows of the page's table."""
-    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    """The rows of the page's first table."""
+    first = text.partition("## By other rules")[0]
+    lines = [line.strip("| ").split(" | ") for line in first.splitlines() if line.startswith("|")]
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
 
 
@@ -50,12 +52,17 @@ def test_a_row_for_each_configuration(page: str) -> None:
     breakout, pong = columns(page)
     assert breakout["game"] == "breakout"
     assert breakout["seeds"] == "0, 1"
-    assert breakout["preset"] == "`paac` (changed)"
+    assert breakout["preset"] == "`a2c` (changed)"
     assert breakout["score (episodes)"] == "70.0, 60.0 to 80.0 (50)"
     assert breakout["human-normalised"] == f"{(70 - 1.7) / (30.5 - 1.7):.0%}"
     assert (breakout["steps"], breakout["minutes"], breakout["cores"]) == ("60,000", "1", "8")
     assert breakout["core-hours"] == f"{8 * 60 / 3600:.2f}"
     assert (pong["preset"], pong["score (episodes)"], pong["cores"]) == ("`paper-pong`", "–", "–")
+
+
+def test_the_rules_have_a_table_of_their_own(page: str) -> None:
+    rules = page.partition("## By other rules")[2].partition("## The commands")[0]
+    assert "| 1. | breakout | steps | 60.0, 80.0 | 70.0 (60.0 to 80.0) | – | – | – |" in rules
 
 
 def test_the_papers_stand_beside(page: str) -> None:
@@ -128,3 +135,40 @@ def test_a_table_for_programs(folder: Path) -> None:
 def test_a_table_that_cannot_be_written_is_refused_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert results.main([str(folder), str(folder.parent / "results.md"), "--csv", "/no/such/place.csv"]) == 2
     assert "there is no folder /no/such" in capsys.readouterr().err
+
+
+def test_control_tasks_have_a_table_of_their_own(folder: Path, tmp_path: Path) -> None:
+    """Beside another system, and without columns for humans and papers."""
+    rows = [row(n, evaluation_score=500.0, evaluation_games=50) for n in range(1, 4)]
+    path = write_run(tmp_path / "cartpole", rows, ended(rows, cores=2), ("env.game=CartPole-v1",), preset="ppo-control")
+    assert main([str(path), "--logs", str(tmp_path / "logs")]) == 0
+    for other in folder.iterdir():
+        (tmp_path / "logs" / other.name).symlink_to(other)
+    found = {"score": 480.25, "episodes": 50, "steps": 51200, "seconds": 99.6, "core_seconds": 31.2}
+    compared = {"machine": {"cpu": "a processor"}, "rows": [{"task": "CartPole-v1", "system": "another"} | found]}
+    (tmp_path / "control.json").write_text(json.dumps(compared), encoding="utf-8")
+    words = [str(tmp_path / "logs"), str(tmp_path / "page.md"), "--control", str(tmp_path / "control.json")]
+    assert results.main(words) == 0
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    games, control = text.split("## Control tasks")
+    assert "CartPole" not in games
+    assert len(columns(games)) == 2
+    task, others = control.split("Beside another system")
+    (cells,) = columns(task)
+    assert (cells["row"], cells["task"], cells["target"], cells["preset"]) == (
+        "3.",
+        "CartPole-v1",
+        "475",
+        "`ppo-control`",
+    )
+    assert "| CartPole-v1 | another | 480.2 (50) | 51,200 | 100 | 31 |" in others
+    assert "python -m dba3c.train --preset ppo-control --run-dir runs/CartPole-v1`" in others  # whose game it is
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"rows": [1]}', '{"rows": [{"task": "x"}]}'])
+def test_a_file_that_bench_control_did_not_write_is_refused(
+    folder: Path, tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "control.json").write_text(content, encoding="utf-8")
+    assert results.main([str(folder), str(tmp_path / "x.md"), "--control", str(tmp_path / "control.json")]) == 2
+    assert "is not what dba3c bench control --json writes" in capsys.readouterr().err

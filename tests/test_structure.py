@@ -25,6 +25,7 @@ VERBS = {
     "results",
     "status",
     "bench",
+    "sweep",
     "tune",
     "games",
     "show_config",
@@ -42,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "film": {"envs", "actors"},
     "reporting": {"run_files"},
     "training": {"envs", "networks", "learning", "actors", "comm", "job", "run_files"},
+    "sweeps": {"training", "job", "run_files", "reporting"},
     "benchmarks": {"training", "envs", "networks", "learning", "actors", "comm", "job", "run_files"},
 }
 ROOMS = SHARED | set(ALLOWED)

@@ -49,6 +49,7 @@ class Group:
         self.simulators = first_simulator + np.arange(env.n_sim)  # numbers in the whole job
         self.segment = Segment(config, env, memory_size)
         self.memory = np.zeros((env.n_sim, memory_size), np.float32)
+        self._whole = config.whole_segments
         self.actions: queue.SimpleQueue[Array | None] = queue.SimpleQueue()
 
     def restart(self, seeds: Array) -> None:
@@ -68,7 +69,8 @@ class Group:
             answers.put(error)
 
     def answered(self, step: Step, policy: Policy) -> None:
-        self.segment.stepped(step, final_values(policy, step, self.simulators, self.memory))
+        bootstraps = final_values(policy, step, self.simulators, self.memory)
+        self.segment.stepped(step, bootstraps, policy.reward_scale)
         self.episodes += self.running.count(step)
         self.memory = remembered(self.memory, step)
         self.observations = step.observations
@@ -80,7 +82,7 @@ class Group:
         if self.segment.full:
             segment = self.segment.finish(self.observations, prediction, self.episodes)
             # Either way the arrays are copied, as the segment's are used again.
-            finished = join([segment]) if self.memory.shape[1] else as_transitions(segment)
+            finished = join([segment]) if self._whole else as_transitions(segment)
             self.episodes = []
         self.segment.predicted(self.observations, prediction, version, self.memory)
         self.memory = prediction.memory

@@ -43,6 +43,7 @@ class Lockstep:
         self._policy = policy
         self._timings = timings
         self._seed = config.train.seed
+        self._carry = config.actor.carry
         self._simulators = first_simulator + np.arange(env.n_sim)  # numbers in the whole job
         self._segment = Segment(config, env, policy.memory_size)
 
@@ -52,6 +53,7 @@ class Lockstep:
         self._segment.clear()
         self._running = RunningEpisodes(self._env.n_sim)
         self._episodes: list[Episode] = []
+        self._carried: tuple[Prediction, int] | None = None
         self._memory = np.zeros((self._env.n_sim, self._policy.memory_size), np.float32)
         self._observations = self._env.reset(game_seeds(self._seed, GAMES, update, self._simulators))
 
@@ -66,14 +68,20 @@ class Lockstep:
                 return None
             self._play_one_step()
         episodes, self._episodes = self._episodes, []
-        return self._segment.finish(self._observations, self._predict(), episodes)
+        version = self._policy.version
+        closing = self._predict()
+        self._carried = (closing, version) if self._carry else None
+        return self._segment.finish(self._observations, closing, episodes)
 
     def _play_one_step(self) -> None:
-        prediction = self._predict()
-        self._segment.predicted(self._observations, prediction, self._policy.version, self._memory)
+        """Step with new predictions or, with actor.carry, those that have closed the segment before."""
+        prediction, version = self._carried or (self._predict(), self._policy.version)
+        self._carried = None
+        self._segment.predicted(self._observations, prediction, version, self._memory)
         with self._timings.measure("env"):
             step = self._env.step(prediction.actions)
-        self._segment.stepped(step, final_values(self._policy, step, self._simulators, prediction.memory))
+        bootstraps = final_values(self._policy, step, self._simulators, prediction.memory)
+        self._segment.stepped(step, bootstraps, self._policy.reward_scale)
         self._episodes += self._running.count(step)
         self._memory = remembered(prediction.memory, step)
         self._observations = step.observations

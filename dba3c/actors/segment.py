@@ -12,12 +12,16 @@ BY_TIME = tuple(name for name in Batch._fields if name not in ("memory", "steps"
 
 
 class Segment:
-    """n_steps of B simulators in preallocated time-major buffers; full after as many `predicted` / `stepped` pairs."""
+    """n_steps of B simulators in preallocated time-major buffers; full after as many `predicted` / `stepped` pairs.
+
+    With actor.kind=episodes it is full when the episode of its one simulator is over, and grows until then.
+    """
 
     def __init__(self, config: Config, env: VectorEnv, memory_size: int) -> None:
         self._gamma = np.float32(config.algorithm.gamma)
         self._reward_clip = np.float32(config.env.reward_clip)
         self._n_steps = config.actor.n_steps
+        self._whole_episode = config.actor.kind == "episodes"
         self._t = 0
         observation, action = env.observation_space, env.action_space
         steps = (self._n_steps, env.n_sim)
@@ -27,13 +31,17 @@ class Segment:
         self._log_probabilities = np.zeros(steps, np.float32)
         self._rewards = np.zeros(steps, np.float32)
         self._discounts = np.zeros(steps, np.float32)
+        self._past_returns = np.zeros(steps, np.float32)
         self._ended = np.zeros(steps, bool)
         self._values = np.zeros(states, np.float32)
         self._versions = np.zeros(steps, np.int64)
         self._memory = np.zeros((env.n_sim, memory_size), np.float32)
+        self._returns = np.zeros(env.n_sim, np.float32)  # of the episodes so far
 
     @property
     def full(self) -> bool:
+        if self._whole_episode:
+            return self._t > 0 and bool(self._ended[self._t - 1, 0])
         return self._t == self._n_steps
 
     def predicted(self, observations: Array, prediction: Prediction, version: int, memory: Array) -> None:
@@ -44,7 +52,7 @@ class Segment:
         self._log_probabilities[self._t] = prediction.log_probabilities
         self._versions[self._t] = version
 
-    def stepped(self, step: Step, bootstraps: Array) -> None:
+    def stepped(self, step: Step, bootstraps: Array, reward_scale: float = 1.0) -> None:
         """End step t: what the simulators answered; `bootstraps` are the values of the step's final observations.
 
         If the simulators were rebuilt, the segment has no end and starts over.
@@ -52,8 +60,12 @@ class Segment:
         if step.rebuilt:
             self.clear()
             return
-        rewards = np.clip(step.rewards, -self._reward_clip, self._reward_clip)
-        if len(bootstraps):
+        self._returns = self._gamma * self._returns + step.rewards.astype(np.float32)
+        self._past_returns[self._t] = self._returns
+        self._returns[step.ended] = 0
+        rewards = step.rewards * reward_scale if reward_scale != 1.0 else step.rewards
+        rewards = np.clip(rewards, -self._reward_clip, self._reward_clip) if self._reward_clip else rewards
+        if len(bootstraps) and not self._whole_episode:
             rewards = rewards.astype(np.float32)
             rewards[truncated(step)] += self._gamma * bootstraps
         self._rewards[self._t] = rewards
@@ -64,25 +76,36 @@ class Segment:
     def finish(self, observations: Array, prediction: Prediction, episodes: list[Episode]) -> Batch:
         """Close the full segment with the state after it; the batch consists of views, valid until `predicted`."""
         self._write_state(observations, prediction)
+        steps, states = slice(self._t), slice(self._t + 1)
         self._t = 0
         return Batch(
-            self._observations,
-            self._actions,
-            self._log_probabilities,
-            self._rewards,
-            self._discounts,
-            self._ended,
-            self._values,
-            self._versions,
+            self._observations[states],
+            self._actions[states],
+            self._log_probabilities[steps],
+            self._rewards[steps],
+            self._discounts[steps],
+            self._past_returns[steps],
+            self._ended[steps],
+            self._values[states],
+            self._versions[steps],
             self._memory,
-            self._rewards.size,
+            self._rewards[steps].size,
             episodes,
         )
 
     def clear(self) -> None:
         self._t = 0
+        self._returns[:] = 0
+
+    def _grow(self) -> None:
+        """Make room for twice as many steps."""
+        for name in BY_TIME:
+            array = getattr(self, f"_{name}")
+            setattr(self, f"_{name}", np.concatenate([array, np.zeros_like(array)]))
 
     def _write_state(self, observations: Array, prediction: Prediction) -> None:
+        if self._t == len(self._rewards) and not self.full:
+            self._grow()
         self._observations[self._t] = observations
         self._actions[self._t] = prediction.actions
         self._values[self._t] = prediction.values
@@ -129,6 +152,7 @@ def as_transitions(segment: Batch) -> Batch:
         actions=states(segment.actions),
         log_probabilities=segment.log_probabilities.reshape(flat).copy(),
         rewards=n_step_returns(segment.rewards, segment.discounts, nothing).reshape(flat),
+        past_returns=segment.past_returns.reshape(flat).copy(),
         discounts=discounts.reshape(flat).copy(),
         ended=segment.ended.reshape(flat).copy(),
         values=states(segment.values),

@@ -28,7 +28,8 @@ Steps = Callable[[np.random.Generator], Array]  # → seconds [ranks, STEPS] of 
 
 
 NONE = np.zeros((0, 0))
-EMPTY = Batch(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, steps=0, episodes=[])  # nothing was really played
+# Nothing was really played.
+EMPTY = Batch(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, steps=0, episodes=[])
 
 
 class Pattern(NamedTuple):

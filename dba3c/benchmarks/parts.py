@@ -223,6 +223,7 @@ def example_batch(config: Config, spaces: Spaces, memory_size: int = 0) -> Batch
         log_probabilities=zeros,
         rewards=random.normal(size=by_step).astype(np.float32),
         discounts=zeros,
+        past_returns=zeros,
         ended=np.zeros(by_step, bool),
         values=np.zeros(by_state, np.float32),
         versions=np.zeros(by_step, np.int64),

@@ -61,7 +61,7 @@ def measure(world: World, options: Namespace, bar: Bar) -> Json:
     workers = world.size // 2
     ways = [Way("server", servers=count, dedicated=True) for count in counts(world.size)] + [Way()]
     rows = []
-    for way in bar.track(ways, description="servers"):
+    for way in launching.track(bar, ways, "servers"):
         ranks = workers + (way.servers if way.dedicated else 0)
         rows.append(on_first(world, ranks, partial(way_row, way, workers, options.seconds)))
     alone = on_first(world, 2, partial(way_row, Way("server", dedicated=True), 1, options.seconds, computing=0.0))
@@ -69,26 +69,31 @@ def measure(world: World, options: Namespace, bar: Bar) -> Json:
         "machine": launching.machine(),
         "rows": rows,
         "push_and_pull_milliseconds": 1000 / alone["updates_per_second"] if alone else None,
-        "training": training_rows(world, options.seconds, bar) if len(set(world.hosts)) == 1 else [],
+        "training": training_rows(world, options.seconds) if len(set(world.hosts)) == 1 else [],
     }
 
 
-def training_rows(world: World, seconds: float, bar: Bar) -> list[Json]:
-    """Train for real under each strategy in turn, on one rank for each core; the ratio is that of equal turns."""
+def training_rows(world: World, seconds: float) -> list[Json]:
+    """Train for real on one rank for each core; the rows are there on these ranks alone."""
+    ranks = min(world.size, launching.cores())
+    return on_first(world, ranks, partial(train_in_turn, world, seconds)) or []
+
+
+def train_in_turn(world: World, seconds: float, comm: MPI.Intracomm) -> list[Json]:
+    """Train under each strategy in turn; a ratio is that of turns that followed each other."""
     load_tensorflow(1)
     job = make_job(world, TRAINING_PRESET, "breakout", seconds)
-    ranks = min(world.size, launching.cores())
     paces: dict[str, list[float]] = {strategy: [] for strategy in STRATEGIES}
-    for strategy in bar.track(STRATEGIES * REPEATS, description="training"):
-        comm = job.config.comm.model_copy(update={"strategy": strategy, "servers": ranks})
-        config = job.config.model_copy(update={"comm": comm})
-        row = training_ranks.row(job._replace(config=config), ranks, config.env.n_sim)
+    for strategy in STRATEGIES * REPEATS:
+        settings = job.config.comm.model_copy(update={"strategy": strategy, "servers": comm.size})
+        config = job.config.model_copy(update={"comm": settings})
+        row = training_ranks.row_of(job._replace(config=config), comm, config.env.n_sim)
         paces[strategy].append(row["points_per_second"])
     base = np.array(paces["allreduce"])
     return [
         {
             "strategy": strategy,
-            "ranks": ranks,
+            "ranks": comm.size,
             "points_per_second": float(np.median(found)),
             "of_allreduce": float(np.median(found / base)),
         }
@@ -125,13 +130,14 @@ def training_table(rows: list[Json]) -> Table:
 def served_table(result: Json) -> Table:
     milliseconds = f"{result['push_and_pull_milliseconds']:.2f} ms"
     shown = Table(
-        "strategy", "workers", "servers", "updates/s", "samples/s", "per worker",
+        "strategy", "workers", "servers", "updates/s", "samples/s", "predicted", "per worker",
         title=f"emulated computing, real messages; {milliseconds} for a gradient and new weights without computing",
     )  # fmt: skip
     ideal = SAMPLES / SECONDS_PER_GRADIENT
     for row in result["rows"]:
         share = f"{row['samples_per_second'] / row['workers'] / ideal:.0%} of a worker alone"
-        paces = f"{row['updates_per_second']:.1f}", f"{row['samples_per_second']:.0f}", share
+        expected = f"{row['predicted']:.0f}" if "predicted" in row else ""  # where the links' speed is known
+        paces = f"{row['updates_per_second']:.1f}", f"{row['samples_per_second']:.0f}", expected, share
         shown.add_row(row["strategy"], str(row["workers"]), str(row["servers"] or ""), *paces)
     return shown
 
@@ -143,8 +149,10 @@ def plot(result: Json, file: Path) -> None:
     numbers = [row["servers"] for row in served]
     workers = synchronous["workers"]
     axes.plot(numbers, [row["samples_per_second"] for row in served], "o-", label=f"server, {workers} workers")
+    if "predicted" in synchronous:
+        axes.plot(numbers, [row["predicted"] for row in served], "--", color="tab:blue", label="predicted")
+        axes.axhline(synchronous["predicted"], color="tab:orange", ls="--")
     axes.axhline(synchronous["samples_per_second"], color="tab:orange", label="allreduce, no servers")
-    axes.axhline(workers * SAMPLES / SECONDS_PER_GRADIENT, color="grey", ls=":", label="messages that cost nothing")
     axes.set(ylabel=f"samples/s, {SAMPLES} in a gradient", ylim=(0, None))
     scaling.count_axis(axes, "servers", numbers)
     axes.legend()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HELP = "pace of each strategy with slow and delayed ranks; computing is emulated"
 RANKS = 8  # as many as the largest case needs
-PARAMETERS = 345_143  # of the presets `paac` and `fast`: 1.4 MB
+PARAMETERS = 345_143  # of the presets `a2c` and `fast`: 1.4 MB
 SECONDS_PER_GRADIENT = 0.08  # of one core with 16 simulators × 5 steps
 ALL = Way()
 BACKUP = Way("backup", n_backup=1)

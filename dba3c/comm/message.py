@@ -10,13 +10,14 @@ HEADER = ("samples", "steps")
 
 
 class Message:
-    """[ samples × mean gradient | header | sums | a slot per rank and figure that is kept apart ]"""
+    """[ samples × mean gradient | header | sums | moments | a slot per rank and figure that is kept apart ]"""
 
     def __init__(self, rank: int, ranks: int) -> None:
         self._rank = rank
         self._ranks = ranks
         self._parameters = 0
         self._sums: list[str] = []
+        self._moments = 0
         self._by_rank: list[str] = []
         self.vector = np.empty(0, np.float32)
 
@@ -26,10 +27,11 @@ class Message:
         by_rank = by_rank | {"not_finite": float(not finite), "stop": float(stop)}
         self._parameters = gradient.mean.size
         self._sums = list(gradient.sums)
+        self._moments = gradient.moments.size
         self._by_rank = list(by_rank)
         samples, steps = (gradient.samples, gradient.steps) if finite else (0, 0)
         sums = np.nan_to_num(list(gradient.sums.values()), nan=0.0, posinf=0.0, neginf=0.0)
-        length = gradient.mean.size + len(HEADER) + len(sums) + len(by_rank) * self._ranks
+        length = gradient.mean.size + len(HEADER) + len(sums) + self._moments + len(by_rank) * self._ranks
         if self.vector.size != length:
             self.vector = np.empty(length, np.float32)
         weighted, tail = np.split(self.vector, [self._parameters])
@@ -37,6 +39,7 @@ class Message:
         tail[:] = 0.0
         tail[: len(HEADER)] = samples, steps
         tail[len(HEADER) : len(HEADER) + len(sums)] = sums
+        tail[self._where_moments] = gradient.moments
         self._slots()[:, self._rank] = list(by_rank.values())
 
     def write_nothing(self, by_rank: dict[str, float], stop: bool) -> None:
@@ -59,7 +62,13 @@ class Message:
             stop=bool(by_rank["stop"].any()),
             sums={name: float(value) for name, value in zip(self._sums, sums, strict=True)},
             by_rank=by_rank,
+            moments=tail[self._where_moments].copy(),
         )
+
+    @property
+    def _where_moments(self) -> slice:
+        start = len(HEADER) + len(self._sums)
+        return slice(start, start + self._moments)
 
     def mean(self, samples: int) -> Array:
         """Take the gradient of the mean loss over all ranks' samples from the summed message."""

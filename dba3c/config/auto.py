@@ -12,7 +12,7 @@ from dba3c.config.schema import Config
 
 NAME = "auto"
 TUNED_SIMULATORS = 16  # in the whole job, by fast and ppo: docs/tuning.md
-OWN_PRESETS = {"catch": "catch"}  # games that have one, whatever the ranks
+OWN_PRESETS = {"catch": "catch", "gymnasium": "ppo-control"}  # profiles that have one, whatever the ranks
 MANY_RANKS = 16  # with one simulator each, more ranks than this would change what was tuned
 
 
@@ -30,31 +30,31 @@ class Resolved(NamedTuple):
     note: str
 
 
-def few_ranks(game: str, ranks: int) -> Choice:
+def few_ranks(game: str, ranks: int, profile: str = "") -> Choice:
     """Choose what was tuned on few cores; the ranks share its simulators as evenly as they can."""
-    preset = OWN_PRESETS.get(game) or ("fast" if game == "breakout" else "ppo")
+    preset = OWN_PRESETS.get(profile) or ("fast" if game == "breakout" else "ppo")
     return Choice(preset, max(1, round(TUNED_SIMULATORS / ranks)))
 
 
-def many_ranks(game: str) -> Choice:
+def many_ranks(game: str, profile: str = "") -> Choice:
     """Choose the paper's recipe for large batches, which is defined per rank."""
-    return Choice(OWN_PRESETS.get(game) or ("paper-pong" if game == "pong" else "paper"), None)
-
-
-def profile_like(game: str) -> str:
-    """Name a preset with the profile of those that auto chooses from, for a game as the user wrote it."""
-    return OWN_PRESETS.get(game.lower(), "paper")
+    return Choice(OWN_PRESETS.get(profile) or ("paper-pong" if game == "pong" else "paper"), None)
 
 
 def resolve(
-    game: str, ranks: int, overrides: Iterable[str] = (), path: Path = loading.HYPERPARAMS, saved: Config | None = None
+    game: str,
+    ranks: int,
+    overrides: Iterable[str] = (),
+    path: Path = loading.HYPERPARAMS,
+    saved: Config | None = None,
+    profile: str = "",
 ) -> Resolved:
     """Resolve the configuration; what is given in a file or on the command line wins.
 
     A run that began with the other recipe, `saved`, goes on with it on any number of ranks.
     """
     given = [*overrides]
-    choices = [few_ranks(game, ranks), many_ranks(game)]
+    choices = [few_ranks(game, ranks, profile), many_ranks(game, profile)]
     choice, other = choices if ranks < MANY_RANKS else choices[::-1]
     config = loading.load(choice.preset, given, path, choice.n_sim)
     why = "the large-batch recipe" if ranks >= MANY_RANKS else ""

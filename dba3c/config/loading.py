@@ -13,11 +13,13 @@ from pydantic import ValidationError
 from dba3c.config.consistency import check_contradictions
 from dba3c.config.messages import ConfigError, UnknownKeyError, cut, explain, nearest, shown, suggest
 from dba3c.config.names import PARTS
-from dba3c.config.schema import Config
+from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 
 HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
 OPTIONS = ("preset", "game", "run-dir", "config", "ranks", "dry-run", "help")  # of dba3c train, besides the keys
+RENAMED = {"paac": "a2c"}  # presets that had another name in version 0.1
+BEFORE = {"evaluate": {"in_a_row": 1}}  # what version 0.1 did where it had no key, and the default is another now
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -41,6 +43,7 @@ def load(
 def merged(preset: str, overrides: Iterable[str], path: Path, n_sim: int | None = None) -> dict[str, Any]:
     """Lay the preset and what the user gave over hyperparams.yaml."""
     values, presets, own = layers(overrides, path)
+    preset = RENAMED.get(preset, preset) if preset not in presets else preset
     if preset not in presets:
         raise ConfigError(f"--preset={cut(preset)}: no such preset in {path.name}{suggest(preset, map(str, presets))}")
     merge(values, presets[preset] or {}, f"presets.{preset}")
@@ -85,16 +88,18 @@ def title(preset: str, overrides: Iterable[str], path: Path) -> tuple[str, str]:
 
 
 def parse(text: str) -> Config:
-    """Parse what `Config.dump` wrote; keys that its version of dba3c did not have get their defaults.
+    """Parse what `Config.dump` wrote; keys that its version of dba3c did not have get what that version did.
 
     ConfigError if a program could not name files after its game.
     """
     values = built_in()
     values.pop("presets")
+    merge(values, BEFORE, "version 0.1")
     merge(values, parse_yaml(text, "configuration"), "configuration")
     config = validate(values)
-    if not PLAIN_NAME.fullmatch(config.env.game):
-        raise ConfigError(f"env.game={shown(config.env.game)}: must be a plain name: letters, digits, _, - and .")
+    game = config.env.game
+    if not PLAIN_NAME.fullmatch(file_name(game) if config.env.profile == "gymnasium" else game):
+        raise ConfigError(f"env.game={shown(game)}: must be a plain name: letters, digits, _, - and .")
     return config
 
 
@@ -169,6 +174,20 @@ def validate(values: object) -> Config:
         errors = error.errors()
         kind = UnknownKeyError if errors[0]["type"] == "extra_forbidden" else ConfigError
         raise kind(explain(errors)) from None
+
+
+def note_renamed(preset: str) -> str:
+    """Say what a preset is called now; nothing if its name has not changed."""
+    if preset not in RENAMED or preset in preset_names():
+        return ""
+    return f"preset {preset} is now called {RENAMED[preset]}; paac-nips and paac-nature are PAAC as published"
+
+
+def name_in(preset: str, path: Path) -> str:
+    """Return the name of a preset in the hyperparams.yaml of another version, which may know the old name only."""
+    names = preset_names(path)
+    old = [before for before, now in RENAMED.items() if now == preset and before in names]
+    return preset if preset in names or not old else old[0]
 
 
 def preset_names(path: Path = HYPERPARAMS) -> list[str]:

@@ -14,25 +14,33 @@ PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → mo
         "paper": "dba3c.envs.paper:PaperEnv",
         "deepmind": "dba3c.envs.deepmind:DeepMindEnv",
         "catch": "dba3c.envs.catch:CatchEnv",
+        "gymnasium": "dba3c.envs.gymnasium_env:GymnasiumEnv",
     },
     "model.torso": {
         "ba3c": "dba3c.networks.torsos:ba3c",
         "ba3c_linear": "dba3c.networks.torsos:ba3c_linear",
         "nips": "dba3c.networks.torsos:nips",
         "nature": "dba3c.networks.torsos:nature",
+        "ga3c": "dba3c.networks.torsos:ga3c",
+        "mlp": "dba3c.networks.torsos:mlp",
+        "mlp_relu": "dba3c.networks.torsos:mlp_relu",
     },
     "actor.kind": {
         "async": "dba3c.actors.asynchronous:make",
         "lockstep": "dba3c.actors.lockstep:make",
+        "episodes": "dba3c.actors.lockstep:make",
     },
     "algorithm.name": {
         "a3c": "dba3c.learning.a3c:A3C",
         "ppo": "dba3c.learning.ppo:PPO",
+        "q": "dba3c.learning.q:Q",
     },
     "optimizer.name": {
         "adam": "dba3c.learning.optimizers:ADAM",
         "rmsprop": "dba3c.learning.optimizers:RMSPROP",
         "sgd": "dba3c.learning.optimizers:SGD",
+        "adagrad": "dba3c.learning.optimizers:ADAGRAD",
+        "momentum_sgd": "dba3c.learning.optimizers:MOMENTUM_SGD",
     },
     "comm.strategy": {
         "allreduce": "dba3c.comm.allreduce:AllReduce",

@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from dba3c.config import names
 from dba3c.config.schedules import Schedule
+from dba3c.config.values import (
+    Count,
+    CountOrNever,
+    Fraction,
+    MinutesOrNever,
+    Number,
+    Positive,
+    Probability,
+    Score,
+    Seconds,
+    SecondsOrNever,
+    Slowdown,
+    Steps,
+    Units,
+    Weight,
+    named,
+    null_as_none,
+)
 
-THOUSANDS = {"k": 1e3, "M": 1e6, "G": 1e9}
-
-
-def as_number(value: Any) -> Any:
-    """Python counts True as 1, but nobody means that; PyYAML takes 1e6, 10k and 1M for words, but nobody does."""
-    if isinstance(value, bool):
-        raise ValueError("input should be a number")
-    with suppress(ValueError):
-        if isinstance(value, str) and value[-1:] in THOUSANDS:
-            return round(float(value[:-1]) * THOUSANDS[value[-1]], 6)  # 0.7M is not 699999.9999999999
-        return float(value) if isinstance(value, str) else value
-    return value
-
-
-Number = BeforeValidator(as_number)
-Count = Annotated[int, Field(ge=1, le=10**9), Number]
-CountOrNever = Annotated[int, Field(ge=0, le=10**9), Number]
-Steps = Annotated[int, Field(ge=1, le=10**12), Number]  # a century at 300 steps/s; clocks and displays can count it
-Units = Annotated[int, Field(ge=1, le=2**16), Number]
-Fraction = Annotated[float, Field(ge=0, lt=1), Number]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
-Seconds = Annotated[float, Field(gt=0, le=10**9), Number]  # what operating systems can wait for
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
-SecondsOrNever = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
-MinutesOrNever = Annotated[float, Field(ge=0, le=10**7), Number]
-Score = Annotated[float, Field(allow_inf_nan=False), Number]
+PAPER_STICKY = 0.25  # probability that the profile paper repeats the previous action in a frame: gym's -v0 games
 
 
-def named(key: str) -> AfterValidator:
-    """Accept the names that the registry has for this key."""
-    return AfterValidator(partial(names.check, key))
+def file_name(game: str) -> str:
+    """Return a game's name as files can have it: package:Name-v0 and ALE/Pong-v5 are ids of gymnasium."""
+    return game.replace(":", "-").replace("/", "-")
 
 
 class Section(BaseModel):
@@ -55,8 +45,13 @@ class Env(Section):
     n_sim: Count
     life_loss_terminal: bool
     fire_reset: bool
+    noop_max: Annotated[int, Field(ge=0, le=10**4), Number]
+    sticky: Fraction
+    full_action_space: bool
     max_frames: Count
-    reward_clip: Positive
+    reward_clip: Weight
+    normalise_observations: bool
+    normalise_rewards: bool
     step_seconds: Seconds
     rebuilds_per_minute: Count
     width: Annotated[int, Field(ge=5, le=21), Number]
@@ -69,6 +64,7 @@ class Model(Section):
     memory: Annotated[int, Field(ge=0, le=2**12), Number]
     init: Literal["torso", "torch"]
     standardise: bool
+    separate: bool
 
 
 class Actor(Section):
@@ -76,22 +72,40 @@ class Actor(Section):
     n_steps: Count
     group_size: Count
     queue_batches: Count
+    carry: bool
     shards: Count
 
 
 class Algorithm(Section):
     name: Annotated[str, named("algorithm.name")]
-    gamma: Annotated[float, Field(ge=0, le=1), Number]
+    gamma: Probability
     entropy: Weight
     entropy_schedule: Schedule
     value: Weight
     loss_scale: Positive
     clip: Literal["none", "tensor", "global"]
     clip_norm: Positive
-    gae_lambda: Annotated[float, Field(ge=0, le=1), Number]
+    gae_lambda: Probability
     passes: Count
     minibatches: Count
     ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
+    variance: Literal["scalar", "each"]
+    returns: Literal["one_step", "n_step", "sarsa", "lambda"]
+    target_every_steps: Steps
+    epsilons: Annotated[tuple[Probability, ...], Field(min_length=1, max_length=1000)]
+    epsilon_steps: Steps
+    epsilon_updates: CountOrNever
+    target_every_updates: CountOrNever
+    double: bool
+    error_clip: Weight
+    outlier_deviations: Weight
+
+
+class Experience(Section):
+    capacity_steps: Annotated[int, Field(ge=0, le=10**9), Number]
+    warm_up_steps: Count
+    steps_per_update: Count
+    n_steps: Annotated[int, Field(ge=1, le=1000), Number]
 
 
 class Optimizer(Section):
@@ -104,6 +118,7 @@ class Optimizer(Section):
     decay: Fraction
     momentum: Fraction
     mean_square: Weight
+    square_sum: Weight
     shared: bool
 
 
@@ -120,11 +135,6 @@ class Comm(Section):
     on_failure: Literal["abort", "shrink"]
 
 
-def null_as_none(value: Any) -> Any:
-    """yaml's null says the same as the word none."""
-    return "none" if value is None else value
-
-
 class Train(Section):
     batch_size: Count | Literal["auto"]
     total_steps: Steps
@@ -139,6 +149,10 @@ class Evaluate(Section):
     every_updates: CountOrNever
     games: CountOrNever
     probe_games: CountOrNever
+    in_a_row: Annotated[int, Field(ge=1, le=1000), Number]
+    policy: Literal["greedy", "sampled", "epsilon"]
+    epsilon: Probability
+    sticky: Fraction | Literal["auto"]
     max_frames: Count
 
 
@@ -148,11 +162,6 @@ class Checkpoint(Section):
     keep: Count
     save_seconds: Positive
     restart_games: bool
-
-
-# A comma, as yaml takes 1:30 for ninety and 0x3 for three.
-PAIR = r"^(none|[0-9]{1,9}(\.[0-9]{1,9})?,[0-9]{1,9}(\.[0-9]{1,9})?)$"
-Slowdown = Annotated[str, Field(pattern=PAIR), BeforeValidator(null_as_none)]
 
 
 class Debug(Section):
@@ -166,6 +175,7 @@ class Config(Section):
     model: Model
     actor: Actor
     algorithm: Algorithm
+    experience: Experience
     optimizer: Optimizer
     comm: Comm
     train: Train
@@ -181,12 +191,44 @@ class Config(Section):
         return self.env.n_sim * self.actor.n_steps if size == "auto" else size
 
     @property
+    def several_passes(self) -> bool:
+        """Whether a segment is learned from in algorithm.passes × algorithm.minibatches updates."""
+        q_lambda = self.algorithm.name == "q" and self.algorithm.returns == "lambda"
+        return self.algorithm.name == "ppo" or q_lambda
+
+    @property
+    def whole_segments(self) -> bool:
+        """Whether learning needs segments as they were played: each step's successor, and what was remembered."""
+        q_of_one_step = self.algorithm.name == "q" and self.algorithm.returns != "n_step"
+        return self.model.memory > 0 or q_of_one_step
+
+    @property
     def target_score(self) -> float | None:
         """Evaluation score that ends training, if any."""
         target = self.train.target_score
         if target == "auto":
             return self.targets.get(self.env.game)
         return None if target == "none" else float(target)
+
+    @property
+    def evaluation_env(self) -> Env:
+        """The environment of an evaluation: only the end of the game, or the length limit, ends an episode."""
+        return self.env.model_copy(update={"life_loss_terminal": False, "sticky": self.evaluation_sticky})
+
+    @property
+    def evaluation_sticky(self) -> float:
+        """The probability that a frame of an evaluation repeats the previous action."""
+        if self.env.profile == "paper":
+            return PAPER_STICKY
+        return self.env.sticky if self.evaluate.sticky == "auto" else self.evaluate.sticky
+
+    @property
+    def evaluation_episodes(self) -> str:
+        """What is played in an evaluation, for messages: greedy episodes."""
+        random = self.evaluate.policy == "epsilon"
+        chosen = f"epsilon-greedy ({self.evaluate.epsilon:g})" if random else self.evaluate.policy
+        sticky = self.evaluation_sticky
+        return f"{chosen} episodes" + (f" with sticky actions {sticky:g}" if sticky else "")
 
     @property
     def without_probe(self) -> Config:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dba3c.config import names
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Env
 from dba3c.types import Spaces, VectorEnv
 
@@ -21,6 +22,19 @@ def spaces(config: Env) -> Spaces:
     return found
 
 
+def profile_of(name: str) -> str:
+    """Name the profile of a game that a user wrote without one: paper stands for those of Atari games."""
+    from dba3c.envs import atari_names, catch, gymnasium_ids
+
+    if name.lower() == catch.GAME:
+        return "catch"
+    try:
+        atari_names.resolve_game(name, "env.game")
+    except ConfigError:
+        return "gymnasium" if gymnasium_ids.is_like_an_id(name) else "paper"
+    return "paper"
+
+
 def resolve_title(profile: str, name: str, field: str) -> str:
     """Return a game's own name, by which its profile knows it; ConfigError if there is no such game."""
     title: str = names.find("env.profile", profile).resolve(name, field)
@@ -31,6 +45,11 @@ def frames_per_step(config: Env) -> int:
     """Emulator frames of one decision."""
     frames: int = names.find("env.profile", config.profile).frames_per_step
     return frames
+
+
+def history(config: Env) -> int:
+    """Frames that an observation is a stack of, oldest first, with zeros before an episode's first."""
+    return int(getattr(names.find("env.profile", config.profile), "history", 1))
 
 
 def fingerprint(config: Env) -> dict[str, str]:

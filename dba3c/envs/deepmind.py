@@ -16,9 +16,10 @@ HISTORY = 4  # frames per observation [DQN]
 
 
 class DeepMindEnv:
-    """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops, no sticky actions."""
+    """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops; sticky actions if asked for."""
 
     frames_per_step = 4
+    history = HISTORY
     resolve = staticmethod(resolve_game)
     fingerprint = staticmethod(rom_fingerprint)
 
@@ -34,6 +35,9 @@ class DeepMindEnv:
             stack_num=HISTORY,
             reward_clipping=False,  # scores are raw; the actor clips for learning
             use_fire_reset=config.fire_reset,
+            noop_max=config.noop_max,
+            repeat_action_probability=config.sticky,
+            full_action_space=config.full_action_space,
         )
         self.n_sim = n_sim
         self.observation_space = Box(0, 255, (HISTORY, SIZE, SIZE), np.uint8)

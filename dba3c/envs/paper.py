@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from dba3c.config.schema import Env
+from dba3c.config.schema import PAPER_STICKY, Env
 from dba3c.envs.atari_names import resolve_game, rom_fingerprint
 from dba3c.envs.deepmind import HISTORY, SIZE
 from dba3c.types import Array, Step
@@ -17,6 +17,7 @@ class PaperEnv:
     """RGB 84×84 (bilinear), random skip 2-4, sticky 0.25, no max, no no-ops; an episode starts with black history."""
 
     frames_per_step = 3  # the mean of its random skip
+    history = HISTORY
     resolve = staticmethod(resolve_game)
     fingerprint = staticmethod(rom_fingerprint)
     STEP_LIMIT = 10_000  # gym's limit for -v0 games; the paper's program counts it as terminal
@@ -24,7 +25,13 @@ class PaperEnv:
     def __init__(self, config: Env, n_sim: int, _threads: int, max_frames: int | None) -> None:
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no banner from every game
         self._emulators = [
-            ale_py.AtariEnv(config.game, obs_type="rgb", frameskip=(2, 5), repeat_action_probability=0.25)
+            ale_py.AtariEnv(
+                config.game,
+                obs_type="rgb",
+                frameskip=(2, 5),
+                repeat_action_probability=PAPER_STICKY,
+                full_action_space=config.full_action_space,
+            )
             for _ in range(n_sim)
         ]
         self.n_sim = n_sim

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from dba3c.film.panel import FRAMES_PER_SECOND, Shot, panels
+from dba3c.film.panel import FRAMES_PER_SECOND, MOST_HEIGHT, Shot, magnification, panels
 from dba3c.types import Array
 
 PANEL_GRAYS = 64  # shades of a gif's panel; the other 192 of its 256 colours are left to the game
@@ -44,7 +44,7 @@ def write_mp4(file: Path, shots: Iterable[Shot], scale: int = 3) -> None:
 
 def write_gif(file: Path, shots: Iterable[Shot], scale: int = 2) -> None:
     """Write half the frames, each the brighter of two, so that flickering objects stay visible."""
-    pairs = list(paired(shots))
+    pairs = list(paired(map(halved, shots)))
     if not pairs:
         return
     colours, indices = few_colours(np.stack([shot.picture for shot in pairs]))
@@ -62,6 +62,11 @@ def write_gif(file: Path, shots: Iterable[Shot], scale: int = 2) -> None:
     first, *rest = images()
     delays = [GIF_DELAYS[number % len(GIF_DELAYS)] for number in range(len(pairs))]
     first.save(file, save_all=True, append_images=rest, duration=delays, loop=0, optimize=False)
+
+
+def halved(shot: Shot) -> Shot:
+    """Take every second row and column of a large picture: a gif stores every pixel that changes."""
+    return shot._replace(picture=shot.picture[::2, ::2]) if shot.picture.shape[0] > MOST_HEIGHT else shot
 
 
 def paired(shots: Iterable[Shot]) -> Iterator[Shot]:
@@ -90,7 +95,8 @@ def few_colours(pictures: Array) -> tuple[Array, Array]:
 
 
 def magnified(picture: Array, scale: int) -> Array:
-    return picture.repeat(scale, axis=0).repeat(scale, axis=1)
+    times = magnification(picture, scale)
+    return picture.repeat(times, axis=0).repeat(times, axis=1)
 
 
 def beside(picture: Array, panel: Array) -> Array:

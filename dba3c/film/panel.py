@@ -13,6 +13,8 @@ from dba3c.types import Array
 
 FRAMES_PER_SECOND = 60  # at which the emulator runs
 PANEL_WIDTH = 100  # pixels of the emulator, before magnification
+PANEL_HEIGHT = 195  # of its content, before magnification
+MOST_HEIGHT = 250  # of an emulator's picture: only those of other environments are larger, and are magnified less
 HISTORY_STEPS = 150  # steps that the curve of the value estimate covers
 MARGIN = 8  # pixels of the emulator left and right of the panel's content
 CURVE_TOP = 116  # pixels of the emulator above the curve of the value estimate
@@ -46,9 +48,16 @@ def panels(scale: int, steps: int = 1) -> Callable[[Shot], Array]:
     return draw
 
 
-def panel(shot: Shot, scale: int) -> Array:
-    """Draw the panel of one shot, [height, PANEL_WIDTH × scale] uint8, in gray."""
-    image = Image.new("L", (PANEL_WIDTH * scale, shot.picture.shape[0] * scale), 20)
+def magnification(picture: Array, scale: int) -> int:
+    """How much a picture is magnified where those of emulators are by `scale`."""
+    return max(1, min(scale, scale * MOST_HEIGHT // len(picture)))
+
+
+def panel(shot: Shot, wanted: int) -> Array:
+    """Draw the panel of one shot, as high as its picture after magnification, [height, width] uint8, in gray."""
+    height = len(shot.picture) * magnification(shot.picture, wanted)
+    scale = wanted if len(shot.picture) <= MOST_HEIGHT else max(1, height // PANEL_HEIGHT)
+    image = Image.new("L", (PANEL_WIDTH * scale, height), 20)
     pen = ImageDraw.Draw(image)
 
     def write(y: float, size: float, text: str, shade: int = 235) -> None:

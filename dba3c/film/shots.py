@@ -1,4 +1,4 @@
-"""The film of an agent's greedy episodes: play them as evaluation does, show them frame by frame, write the file."""
+"""The film of an agent's episodes: play them as evaluation does, show them frame by frame, write the file."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dba3c.actors import greedy
-from dba3c.actors.greedy import GreedyEpisode, MakeEnv, Watch
+from dba3c.actors import single_episodes
+from dba3c.actors.single_episodes import MakeEnv, PlayedEpisode, Watch, seeds_of
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from dba3c.film.emulator_frames import frames_of
 from dba3c.film.encoders import write_gif, write_mp4
 from dba3c.film.panel import FRAMES_PER_SECOND, HISTORY_STEPS, Shot
-from dba3c.seeds import EVALUATION, game_seeds
-from dba3c.types import Array, Policy
+from dba3c.types import Policy
 
 
 class Take(NamedTuple):
-    """One greedy episode, and its number among those of the evaluation."""
+    """One episode, and its number among those of the evaluation."""
 
     number: int
-    episode: GreedyEpisode
+    episode: PlayedEpisode
 
     @property
     def name(self) -> str:
@@ -34,14 +33,13 @@ class Take(NamedTuple):
 
 def play(config: Config, agent: Policy, make_env: MakeEnv, watch: Watch) -> list[Take]:
     """Play the episodes that evaluation plays, in the same order."""
-    seeds = evaluation_seeds(config, agent, np.arange(config.evaluate.games))
-    episodes = greedy.play(agent, make_env, seeds, watch)
+    episodes = single_episodes.play(config, agent, make_env, np.arange(config.evaluate.games), watch)
     return [Take(number, episode) for number, episode in enumerate(episodes)]
 
 
 def shoot(config: Config, agent: Policy, make_env: MakeEnv, take: Take, advance: Callable[[], None]) -> Iterator[Shot]:
     """Repeat an episode and yield its frames with score and values; RuntimeError if its score differs."""
-    seed = evaluation_seeds(config, agent, np.array([take.number]))  # [1]
+    seed = seeds_of(config, agent, np.array([take.number]))  # [1]
     actions = take.episode.actions
     game = config.env.game.replace("_", " ")
     memory = np.zeros((1, agent.memory_size), np.float32)
@@ -50,7 +48,7 @@ def shoot(config: Config, agent: Policy, make_env: MakeEnv, take: Take, advance:
     values: list[float] = []
     with closing(make_env(1)) as env:  # shows the agent what it saw; its frames are too few and too small for a film
         observations = env.reset(seed)
-        for step, frames in enumerate(frames_of(config.env, int(seed[0]), list(map(int, actions)))):
+        for step, frames in enumerate(frames_of(config.evaluation_env, int(seed[0]), actions)):
             prediction = agent.act(observations, noise, np.zeros(1, np.int64), memory)
             memory = prediction.memory
             values.append(float(prediction.values[0]))
@@ -64,11 +62,6 @@ def shoot(config: Config, agent: Policy, make_env: MakeEnv, take: Take, advance:
         raise RuntimeError(
             f"the emulator did not repeat {take.name}: score {score:g} instead of {take.episode.score:g}"
         )
-
-
-def evaluation_seeds(config: Config, agent: Policy, numbers: Array) -> Array:
-    """Return the seeds of evaluation's episodes with these numbers."""
-    return game_seeds(config.train.seed, EVALUATION, agent.version, numbers)
 
 
 def write(file: Path, shots: Iterator[Shot], start: float, seconds: float | None) -> None:

@@ -42,7 +42,9 @@ class Agent:
         self.multiply_adds = network.multiply_adds
         self.memory_size = network.memory_size
         self.noise_size = algorithm.noise_size
+        self.normaliser = network.normaliser
         self.weights = tf.Variable(network.initial, name="weights")
+        algorithm.begin(self.weights)
         self._forward = network.forward
         self._clip = clip
         self._loss_scale = loss_scale
@@ -56,11 +58,16 @@ class Agent:
         self._greedy = compiled(self._greedy_graph, self._observation, *self._memory)
         self._outputs = compiled(self._forward, tf.TensorSpec(self.weights.shape, tf.float32), self._observation)
         self._gradient: MeanGradient | None = None
+        self._figures: tuple[str, ...] = ()
 
     @property
     def version(self) -> int:
         """The number of the update that made the weights."""
         return self.clock.updates
+
+    @property
+    def reward_scale(self) -> float:
+        return self.normaliser.reward_scale
 
     def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
         exploration = self.algorithm.exploration(simulators, self.clock)
@@ -78,20 +85,34 @@ class Agent:
 
     def gradients(self, batch: Batch) -> Iterator[Gradient]:
         """Compute the gradients that the algorithm takes from a batch, each with the weights of its moment."""
+        if not batch.samples:
+            yield self._nothing(batch)
+            return
         columns = self.algorithm.columns(batch, self.clock, self._evaluate)
         observations = batch.observations[:-1]
         gradient = self._gradient = self._gradient or self._compile_gradient(columns)
         new_steps = batch.steps
-        for part in self._parts(batch):
+        parts, moments = list(self._parts(batch)), self.normaliser.increments(batch)
+        for number, part in enumerate(parts, 1):
             version = self.version
             arrays = [array[part] for array in (observations, *columns.values())]
             mean, figures = gradient(arrays, *self._before(batch, part))
             lag = version - batch.versions[part]
             sums = {name: float(value) * lag.size for name, value in figures.items()}
-            steps = min(lag.size, new_steps)
+            steps = min(lag.size * batch.steps // batch.samples, new_steps)
             new_steps -= steps
             sums["lag"] = float(lag.sum())
-            yield Gradient(mean.numpy(), lag.size, steps, version, sums, {"max_lag": float(lag.max())})
+            # With the last one, so that the same statistics hold for all that is learned from a batch.
+            seen = moments if number == len(parts) else np.zeros_like(moments)
+            yield Gradient(mean.numpy(), lag.size, steps, version, sums, {"max_lag": float(lag.max())}, seen)
+
+    def _nothing(self, batch: Batch) -> Gradient:
+        """Count what was played while there is nothing to learn from; figures have the names that they will have."""
+        if not self._figures:
+            (made_up,) = self.gradients(one_sample_like(batch))
+            self._figures = tuple(made_up.sums)
+        sums = dict.fromkeys(self._figures, 0.0)
+        return Gradient(np.zeros(self.layout.total, np.float32), 0, batch.steps, self.version, sums, {"max_lag": 0.0})
 
     def _parts(self, batch: Batch) -> Iterator[Index]:
         """Cut a batch into minibatches of time steps or, if steps depend on what came before them, of simulators."""
@@ -169,8 +190,32 @@ class Agent:
         """Take note of an update that was just applied to the weights."""
         self.clock = clock
         self.algorithm.follow(update, clock, self.weights)
+        self.normaliser.follow(update.moments)
 
     def load(self, weights: Array, clock: Clock) -> None:
         """Take over another copy's weights."""
         self.weights.assign(np.asarray(weights, np.float32))
+        self.algorithm.begin(self.weights)
         self.clock = clock
+
+
+def one_sample_like(batch: Batch) -> Batch:
+    """Make a batch with a single sample, of zeros, from one that has none."""
+
+    def one(array: Array) -> Array:
+        return np.zeros((len(array), 1, *array.shape[2:]), array.dtype)  # [T or T + 1, 1, …]
+
+    return Batch(
+        one(batch.observations),
+        one(batch.actions),
+        one(batch.log_probabilities),
+        one(batch.rewards),
+        one(batch.discounts),
+        one(batch.ended),
+        one(batch.values),
+        one(batch.versions),
+        one(batch.past_returns),
+        np.zeros((1, batch.memory.shape[1]), np.float32),
+        0,
+        [],
+    )

@@ -1,4 +1,4 @@
-"""Adam, RMSProp and SGD on the flat vector: each rule is a pure function, compiled together with its assignment."""
+"""The optimizers on the flat vector: each rule is a pure function, compiled together with its assignment."""
 
 from __future__ import annotations
 
@@ -48,6 +48,18 @@ def rmsprop(config: schema.Optimizer, g: tf.Tensor, slots: Slots, rate: tf.Tenso
     return momentum, {"mean_square": mean_square, "momentum": momentum}
 
 
+def adagrad(config: schema.Optimizer, g: tf.Tensor, slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
+    """Divide by the root of the sum of all squares so far, which never falls; ε inside the root, as in rmsprop."""
+    square_sum = slots["square_sum"] + tf.square(g)
+    return rate * g / tf.sqrt(square_sum + config.epsilon), {"square_sum": square_sum}
+
+
+def momentum_sgd(config: schema.Optimizer, g: tf.Tensor, slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
+    """Equation S1 of the A3C paper: the direction is a mean of gradients, not their sum."""
+    m = config.momentum * slots["m"] + (1 - config.momentum) * g
+    return rate * m, {"m": m}
+
+
 def sgd(_config: schema.Optimizer, g: tf.Tensor, _slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
     return rate * g, {}
 
@@ -58,6 +70,8 @@ def same_rate(_config: schema.Optimizer, rate: float, _t: int) -> float:
 
 ADAM = Rule(adam, lambda _config: {"m": 0.0, "v": 0.0}, adam_rate)
 RMSPROP = Rule(rmsprop, lambda config: {"mean_square": config.mean_square, "momentum": 0.0}, same_rate)
+ADAGRAD = Rule(adagrad, lambda config: {"square_sum": config.square_sum}, same_rate)
+MOMENTUM_SGD = Rule(momentum_sgd, lambda _config: {"m": 0.0}, same_rate)
 SGD = Rule(sgd, lambda _config: {}, same_rate)
 
 

@@ -8,42 +8,38 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.config.schema import Algorithm
-from dba3c.learning.a3c import actor_critic_heads, values_of
-from dba3c.learning.exploration import EntropyBonus, no_exploration
+from dba3c.learning.actor_critic import ActorCritic, values_of
 from dba3c.learning.returns import generalised_advantages
-from dba3c.networks.distributions import Softmax
-from dba3c.seeds import time_order
-from dba3c.types import Acted, Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
+from dba3c.learning.shards import Passes
+from dba3c.types import Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
 
 SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
+MOST_GROWTH = 2.0  # of the scale while one segment is learned from, unless its advantages are larger than that
 
 
 class PPO:
     """Acts as A3C does; learns from clipped ratios, with advantages in units of their usual size."""
 
     def __init__(self, config: Algorithm, spaces: Spaces) -> None:
-        self.heads = actor_critic_heads(spaces)
-        self.noise_size = Softmax.noise_size
+        self._actor = actor = ActorCritic(config, spaces)
+        self.heads = actor.heads
+        self.noise_size = actor.noise_size
+        self.exploration = actor.exploration
+        self.act = actor.act
+        self.greedy = actor.greedy
         self._value_weight = config.value
-        self._bonus = EntropyBonus(config.entropy, config.entropy_schedule)
         self._lambda = config.gae_lambda
         self._ratio_clip = config.ratio_clip
-        self._passes = config.passes
-        self._minibatches = config.minibatches
+        self._passes = Passes(config.passes, config.minibatches)
         self._scale = 1.0  # what advantages are divided by
+        self._scale_used = 1.0  # for those of the newest segment
 
-    def exploration(self, simulators: Array, _clock: Clock) -> Array:
-        return no_exploration(simulators)
-
-    def act(self, outputs: Outputs, noise: tf.Tensor, _exploration: tf.Tensor) -> Acted:
-        return *Softmax.of(outputs).sample(noise), values_of(outputs)
-
-    def greedy(self, outputs: Outputs) -> tf.Tensor:
-        return Softmax.of(outputs).mode()
+    def begin(self, weights: tf.Variable) -> None: ...
 
     def columns(self, batch: Batch, clock: Clock, _evaluate: Evaluate) -> Columns:
         """Give actions, λ-returns, scaled advantages and the log-probabilities that the actions had when chosen."""
-        self._bonus.follow(clock)
+        self._actor.bonus.follow(clock)
+        self._scale_used = self._scale
         advantages = generalised_advantages(batch.rewards, batch.discounts, batch.values, self._lambda)
         return {
             "actions": batch.actions[:-1],
@@ -53,14 +49,7 @@ class PPO:
         }
 
     def minibatches(self, count: int, seed: int, update: int, whole: bool = False) -> Iterator[Array | slice]:
-        """Draw time steps, of all simulators, for each minibatch; or take every nth simulator, in a drawn order.
-
-        Both are the same in every layout of the job, as n divides the simulators of a rank.
-        """
-        for number in range(self._passes):
-            order = time_order(seed, update, number, self._minibatches if whole else count)
-            for first in range(self._minibatches):
-                yield slice(order[first], None, self._minibatches) if whole else order[first :: self._minibatches]
+        return self._passes.minibatches(count, seed, update, whole)
 
     def loss(
         self,
@@ -72,7 +61,7 @@ class PPO:
         old_log_probabilities: tf.Tensor,
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Mean of  −min(r·A, clip(r, 1 ± ε)·A) + c_v·(R − V)² − c_e·H(π)  with r = π(a) / π_old(a)."""
-        policy = Softmax.of(outputs)
+        policy = self._actor.policy(outputs)
         ratios = tf.exp(policy.log_probabilities(actions) - old_log_probabilities)  # [B]
         near = tf.clip_by_value(ratios, 1 - self._ratio_clip, 1 + self._ratio_clip)
         policy_loss = -tf.reduce_mean(tf.minimum(ratios * advantages, near * advantages))
@@ -80,15 +69,20 @@ class PPO:
         entropy = tf.reduce_mean(policy.entropies())
         figures = {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
         figures["advantage_square"] = tf.reduce_mean(tf.square(advantages))
-        return policy_loss + value_loss - self._bonus.weight * entropy, figures
+        return policy_loss + value_loss - self._actor.bonus.weight * entropy, figures
 
     def follow(self, update: Update, _clock: Clock, _weights: tf.Variable) -> None:
-        """Let the scale follow the size of the advantages slowly, from the figures of the whole job."""
+        """Let the scale follow the size of the advantages slowly, from the figures of the whole job.
+
+        The updates from one segment all count the same advantages, which must not drive the scale beyond their size.
+        """
         if update.applied:
-            self._scale *= 1 + SCALE_RATE * (update.sums["advantage_square"] / update.samples - 1)
+            square = update.sums["advantage_square"] / update.samples
+            most = self._scale_used * max(MOST_GROWTH, square**0.5)
+            self._scale = min(self._scale * (1 + SCALE_RATE * (square - 1)), max(self._scale, most))
 
     def state(self) -> dict[str, Array]:
         return {"advantage_scale": np.array(self._scale)}
 
     def restore(self, state: dict[str, Array]) -> None:
-        self._scale = float(state.get("advantage_scale", 1.0))
+        self._scale = self._scale_used = float(state.get("advantage_scale", 1.0))

@@ -16,6 +16,7 @@ from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Model
 from dba3c.networks.flat import TensorLayout, pack
 from dba3c.networks.memory import Lstm
+from dba3c.networks.normalisation import Normaliser
 from dba3c.networks.torsos import Torso
 from dba3c.seeds import weight_seeds
 from dba3c.types import Array, Head, Outputs, Spaces
@@ -36,34 +37,77 @@ class Network(NamedTuple):
     multiply_adds: list[int]  # of each layer with weights, for one observation, in the order of the layers
     memory_size: int  # M; 0 where nothing is remembered
     forward: Forward
+    normaliser: Normaliser  # of its observations, and of the rewards for its values
 
 
-def build(config: Model, spaces: Spaces, heads: dict[str, Head], seed: int) -> Network:
-    """Build a network for channel-first pictures; the same seed gives the same weights on every rank."""
-    channels, height, width = spaces.observation.shape
+def build(
+    config: Model, spaces: Spaces, heads: dict[str, Head], seed: int, normaliser: Normaliser | None = None
+) -> Network:
+    """Build a network for vectors or channel-first pictures; the same seed gives the same weights on every rank."""
+    normaliser = normaliser or Normaliser()
+    shape = spaces.observation.shape
     seeds = weight_seeds(seed)
-    torso: Torso = names.find("model.torso", config.torso)(config.hidden, seeds)
-    try:
-        model = connected((height, width, channels), torso, config.memory, heads)
-    except ValueError:
-        raise ConfigError(
-            f"model.torso={config.torso}: its convolutions are too large for observations of {height}×{width} pixels;"
-            " choose another, such as nips, or larger observations"
-        ) from None
-    weights = model.trainable_variables
+    towers = [tower(config, shape, some, seeds) for some in parts(heads, config.separate)]
+    weights = [weight for one in towers for weight in one.model.trainable_variables]
     layout = TensorLayout(tuple(w.path for w in weights), tuple(tuple(w.shape) for w in weights))
-    outputs = [*heads, MEMORY] if config.memory else [*heads]
 
     def forward(vector: tf.Tensor, observations: tf.Tensor, *before: tf.Tensor) -> Outputs:
-        pixels = tf.cast(observations, tf.float32) / 255.0
-        if config.standardise:
-            pixels = standardised(pixels)
-        pixels = tf.transpose(pixels, [0, 2, 3, 1])  # [B, H, W, C]
-        tensors, _ = model.stateless_call(layout.unpack(vector), [], [pixels, *before])
-        return dict(zip(outputs, tf.nest.flatten(tensors), strict=True))  # Keras makes no list of a single one
+        features = pixels(observations, config.standardise) if len(shape) > 1 else normaliser.normalised(observations)
+        tensors = iter(layout.unpack(vector))
+        if len(towers) == 1:
+            return towers[0].outputs(tensors, features, *before)
+        memories = [(memory, before[1]) for memory in tf.split(before[0], len(towers), axis=1)] if before else [(), ()]
+        found = [one.outputs(tensors, features, *own) for one, own in zip(towers, memories, strict=True)]
+        every = {name: tensor for outputs in found for name, tensor in outputs.items()}
+        return every | ({MEMORY: tf.concat([one[MEMORY] for one in found], 1)} if before else {})
 
     first = torch_start(layout.shapes, seeds) if config.init == "torch" else [w.numpy() for w in weights]
-    return Network(layout, pack(first), multiply_adds(model), 2 * config.memory, forward)
+    uses = [count for one in towers for count in multiply_adds(one.model)]
+    return Network(layout, pack(first), uses, 2 * config.memory * len(towers), forward, normaliser)
+
+
+def parts(heads: dict[str, Head], separate: bool) -> list[dict[str, Head]]:
+    """Divide the heads among towers: the value has its own, if asked for."""
+    if not separate:
+        return [heads]
+    return [{name: head for name, head in heads.items() if (name == "value") == own} for own in (False, True)]
+
+
+class Tower(NamedTuple):
+    """A torso, the cells that remember and some heads."""
+
+    model: keras.Model
+    names: list[str]  # of its outputs
+
+    def outputs(self, tensors: Iterator[tf.Tensor], *inputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Compute the outputs with the next of all weights."""
+        own = [next(tensors) for _ in self.model.trainable_variables]
+        found, _ = self.model.stateless_call(own, [], list(inputs))
+        return dict(zip(self.names, tf.nest.flatten(found), strict=True))  # Keras makes no list of a single one
+
+
+def tower(config: Model, shape: tuple[int, ...], heads: dict[str, Head], seeds: Iterator[int]) -> Tower:
+    """Build a tower; ConfigError if its torso cannot see observations of this shape."""
+    torso: Torso = names.find("model.torso", config.torso)(config.hidden, seeds)
+    try:
+        model = connected((*shape[1:], shape[0]), torso, config.memory, heads)
+    except ValueError:
+        if len(shape) == 1:
+            raise ConfigError(
+                f"model.torso={config.torso}: is for pictures, and observations are vectors of {shape[0]} numbers;"
+                " use mlp"
+            ) from None
+        raise ConfigError(
+            f"model.torso={config.torso}: its convolutions are too large for observations of {shape[1]}×{shape[2]}"
+            " pixels; choose another, such as nips, or larger observations"
+        ) from None
+    return Tower(model, [*heads, MEMORY] if config.memory else [*heads])
+
+
+def pixels(observations: tf.Tensor, standardise: bool) -> tf.Tensor:
+    """Scale channel-first pictures: [B, C, H, W] → [B, H, W, C]."""
+    scaled = tf.cast(observations, tf.float32) / 255.0
+    return tf.transpose(standardised(scaled) if standardise else scaled, [0, 2, 3, 1])
 
 
 def connected(shape: tuple[int, ...], torso: Torso, cells: int, heads: dict[str, Head]) -> keras.Model:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dba3c.config.nearest_preset import GAME_AND_SEED, recipe
+from dba3c.reporting import protocols
 from dba3c.reporting.groups import Group
 from dba3c.reporting.published import PAPERS, SOURCE, Paper, human_normalised
 from dba3c.reporting.tables import NOTHING, number
+from dba3c.types import Json
 
 INTRODUCTION = """# Results
 
@@ -20,29 +22,85 @@ no-ops at their start, so in a game that waits for the first action, such as Bre
 identical. The papers' scores are shown with their hours of training; they were not measured in the same way (see
 below). Scores of the profiles `paper` and `deepmind` are not comparable either.
 """
+CONTROL = """
+## Control tasks
+
+Environments of gymnasium, until the mean of 50 greedy episodes reached the score at which gymnasium calls the task
+solved. Core-seconds are seconds × cores. There are no scores of humans, and none in the papers.
+
+{table}
+"""
+COMPARED = """
+Beside another system, in turn, each on one core (`dba3c bench control`), from the start of the program to its end, with
+its evaluations. Core-seconds are those in which it computed, whatever else the machine was doing: {machine}.
+
+{table}
+"""
+CONTROL_HEAD = [
+    "row", "task", "preset", "seeds", "score (episodes)", "target", "steps", "seconds", "cores", "core-seconds",
+]  # fmt: skip
+COMPARED_HEAD = ["task", "system", "score (episodes)", "steps", "seconds", "core-seconds"]
 HEAD = [
     "row", "game", "preset", "seeds", "score (episodes)", "human-normalised", "steps", "minutes", "cores", "core-hours",
     *(f"{paper.name}, {paper.hardware}" for paper in PAPERS),
 ]  # fmt: skip
 
 
-def page(groups: list[Group], folder: str, picture: str | None) -> str:
-    """Return the page about the logs in `folder`, with the learning curves from the file `picture`."""
+def page(groups: list[Group], folder: str, picture: str | None, compared: Json | None = None) -> str:
+    """Return the page about the logs in `folder`, with the learning curves from the file `picture`.
+
+    `compared` is what dba3c bench control has measured.
+    """
     start = INTRODUCTION.format(folder=folder)
     if not groups:
         return f"{start}\n{EMPTY.format(folder=folder)}"
+    places = list(enumerate(groups, 1))
+    games = [row(place, group) for place, group in places if not is_control(group)]
+    tasks = [control_row(place, group) for place, group in places if is_control(group)]
     curves = f"\n![learning curves]({picture})\n" if picture else ""
-    commands = "\n".join(f"{place}. `{command(group)}`" for place, group in enumerate(groups, 1))
+    atari = [(place, group) for place, group in places if not is_control(group)]
+    rules = protocols.section(atari, table(protocols.HEAD, [protocols.row(*one) for one in atari])) if atari else ""
+    control = CONTROL.format(table=table(CONTROL_HEAD, tasks)) if tasks else ""
+    peers = COMPARED.format(table=compared_table(compared), machine=compared["machine"]["cpu"]) if compared else ""
+    commands = "\n".join(f"{place}. `{command(group)}`" for place, group in places)
     sources = "\n".join(f"- {paper.name}: {paper.caveat}." for paper in PAPERS)
     return (
-        f"{start}\n{table(groups)}\n{EXPLANATION}{curves}\n## The commands\n\n{commands}\n\n"
-        f"## The papers\n\n{sources}\n- Human-normalised: 0 % is random play, 100 % a human tester. {SOURCE}.\n"
+        f"{start}\n{table(HEAD, games)}\n{EXPLANATION}{curves}{rules}{control}{peers}\n## The commands\n\n"
+        f"{commands}\n\n## The papers\n\n{sources}\n"
+        f"- Human-normalised: 0 % is random play, 100 % a human tester. {SOURCE}.\n"
     )
 
 
-def table(groups: list[Group]) -> str:
-    rows = [row(place, group) for place, group in enumerate(groups, 1)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (HEAD, ["---"] * len(HEAD), *rows))
+def table(head: list[str], rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows))
+
+
+def is_control(group: Group) -> bool:
+    """Say whether a group is of a task that no human and none of the papers has a score for."""
+    return group.config.env.profile == "gymnasium"
+
+
+def control_row(place: int, group: Group) -> list[str]:
+    """Return the cells of one group, in the order of CONTROL_HEAD."""
+    row_of_game = dict(zip(HEAD, row(place, group), strict=True))
+    seconds = mean([run.counted("seconds") for run in group.runs])
+    cells = {"task": group.game, "target": number(group.config.target_score, "g"), "seconds": number(seconds, ",.0f")}
+    core_seconds = mean([3600 * run.core_hours for run in group.runs if run.core_hours is not None])
+    cells |= {"core-seconds": number(core_seconds, ",.0f")}
+    return [(row_of_game | cells)[name] for name in CONTROL_HEAD]
+
+
+def compared_table(compared: Json) -> str:
+    rows = [
+        [
+            found["task"],
+            found["system"],
+            f"{found['score']:,.1f} ({found['episodes']})",
+            *(f"{found[key]:,.0f}" for key in ("steps", "seconds", "core_seconds")),
+        ]
+        for found in compared["rows"]
+    ]
+    return table(COMPARED_HEAD, rows)
 
 
 def row(place: int, group: Group) -> list[str]:

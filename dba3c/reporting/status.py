@@ -128,6 +128,7 @@ def newest_pace(run: RunLog) -> float | None:
 def score(run: RunLog) -> str:
     """Format the newest evaluation or, until there is one, the online score."""
     if run.evaluated is not None:
-        return f"{run.evaluated.score:,.1f}"
+        policy = run.config.evaluate.policy
+        return f"{run.evaluated.score:,.1f}" + (f" ({policy})" if policy != "greedy" else "")
     online = run.newest("online_score")
     return NOTHING if online is None else f"{online:,.1f} (online)"

@@ -25,8 +25,9 @@ from dba3c.run_files.untrusted import opened, parse_json, read_arrays, tell
 from dba3c.types import Array, Json
 
 MOST_BYTES = 2**30
-GROUPS = ("optimizer/", "algorithm/")
+GROUPS = ("optimizer/", "algorithm/", "statistics/")
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+NONE: dict[str, Array] = {}
 NAME = re.compile(r"update-(\d{9})\.([0-9a-f]{16})\.npz")
 
 
@@ -38,6 +39,7 @@ class Checkpoint(NamedTuple):
     progress: Json
     config: Config
     algorithm: dict[str, Array]  # what it keeps besides the weights
+    statistics: dict[str, Array] = NONE  # with which observations and rewards are normalised; part of the agent
 
 
 def save(directory: Path, checkpoint: Checkpoint, keep: int, warn: Callable[[str], None] = tell) -> Path:
@@ -126,7 +128,8 @@ def arrays_of(checkpoint: Checkpoint) -> dict[str, Array]:
     """Return all arrays by their names in the file."""
     optimizer = {f"optimizer/{name}": slot for name, slot in checkpoint.optimizer.items()}
     algorithm = {f"algorithm/{name}": value for name, value in checkpoint.algorithm.items()}
-    return {"weights": checkpoint.weights} | optimizer | algorithm
+    statistics = {f"statistics/{name}": value for name, value in checkpoint.statistics.items()}
+    return {"weights": checkpoint.weights} | optimizer | algorithm | statistics
 
 
 def load(path: Path) -> Checkpoint:
@@ -157,7 +160,8 @@ def decode(arrays: dict[str, Array]) -> Checkpoint:
     if isinstance(saved, dict) and "advantage_scale" in saved:  # where version 0.1 kept it
         algorithm["advantage_scale"] = np.array(saved.pop("advantage_scale"), np.float64)
     progress = asdict(read_progress(saved))
-    checkpoint = Checkpoint(arrays["weights"], below("optimizer/", arrays), progress, parse(meta["config"]), algorithm)
+    optimizer, statistics = below("optimizer/", arrays), below("statistics/", arrays)
+    checkpoint = Checkpoint(arrays["weights"], optimizer, progress, parse(meta["config"]), algorithm, statistics)
     check_arrays(checkpoint)
     return checkpoint
 
@@ -175,6 +179,9 @@ def check_arrays(checkpoint: Checkpoint) -> None:
         counter = slot.ndim == 0 and slot.dtype.kind in "iu" and slot >= 0
         if not counter and (slot.shape != weights.shape or slot.dtype != np.float32):
             raise ValueError(f"optimizer/{cut(name)} is neither a counter nor as long as the weights")
+    for name, array in checkpoint.statistics.items():
+        if array.dtype != np.float64:
+            raise ValueError(f"statistics/{cut(name)} has no numbers in 64 bits")
     for name, array in arrays_of(checkpoint).items():
         if not np.isfinite(array).all():
             raise ValueError(f"{cut(name)} is not finite")

@@ -136,7 +136,7 @@ class RunMetrics:
         """Let TensorBoard compare runs by their settings."""
         from tensorboard.plugins.hparams import api
 
-        values = {name: value for name, value in config.flat().items() if not name.startswith("targets.")}
+        values = {name: plain(value) for name, value in config.flat().items() if not name.startswith("targets.")}
         with self._tensorboard.as_default():
             api.hparams(values, trial_id=self._run_dir.name)
 
@@ -180,6 +180,11 @@ class RunMetrics:
         text = json.dumps(summary | {"online_score": self._online.figures()["online_score"]}, indent=2)
         with self._tolerating_failures():
             write_atomically(self._run_dir / "summary.json", (text + "\n").encode())
+
+
+def plain(value: Any) -> Any:
+    """Write a list as text, as TensorBoard knows numbers and words only."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def resident_mb() -> int:

@@ -35,7 +35,9 @@ class Progress:
     evaluation_scores: Annotated[list[Score], Field(max_length=10**6)] = field(default_factory=list)  # theirs
     evaluation_cut: Counter = 0  # of these, episodes that had not come to their end
     best_score: Score | None = None  # of all evaluations, probes included
-    target_reached: Annotated[bool, Field(strict=True)] = False  # by the newest evaluation
+    evaluated_after: Counter | None = None  # the update of the newest evaluation
+    reached_in_a_row: Counter = 0  # newest evaluations, of all episodes, that reached the target
+    target_reached: Annotated[bool, Field(strict=True)] = False  # by as many of them as evaluate.in_a_row asks for
 
     def count(self, update: Update) -> None:
         self.updates = update.number
@@ -44,13 +46,25 @@ class Progress:
         self.empty += not update.skipped and not update.applied
         self.bad_in_a_row = self.bad_in_a_row + 1 if update.skipped else 0
 
-    def evaluated(self, score: float, games: int, full: bool, target: float | None, cut: int = 0) -> None:
-        """Take note of an evaluation; only a full one can reach the target."""
+    def evaluated(
+        self, score: float, games: int, full: bool, target: float | None, cut: int = 0, in_a_row: int = 1
+    ) -> None:
+        """Take note of an evaluation; only full ones can reach the target, `in_a_row` of them."""
         self.evaluation_score = score
         self.evaluation_games = games
         self.evaluation_cut = cut
         self.best_score = score if self.best_score is None else max(score, self.best_score)
-        self.target_reached = full and target is not None and score >= target
+        if self.evaluated_after == self.updates:  # the same weights do not count twice
+            self.reached_in_a_row = max(0, self.reached_in_a_row - 1)
+        self.evaluated_after = self.updates
+        self.reached_in_a_row = self.reached_in_a_row + 1 if full else 0
+        self.judge(target, in_a_row)
+
+    def judge(self, target: float | None, in_a_row: int) -> None:
+        """Say whether the newest evaluation, and those before it, have reached a target that may have changed."""
+        if target is None or self.evaluation_score is None or self.evaluation_score < target:
+            self.reached_in_a_row = 0
+        self.target_reached = self.reached_in_a_row >= in_a_row
 
     def clock(self, total_steps: int) -> Clock:
         return Clock(self.updates, self.steps, total_steps)
@@ -66,8 +80,9 @@ def read_progress(saved: object) -> Progress:
     unknown = sorted(saved.keys() - {field.name for field in fields(Progress)})
     if unknown:
         raise NewerVersionError(f"progress.{unknown[0]}")
+    before = {"reached_in_a_row": int(saved.get("target_reached") is True)}  # version 0.1 did not count them
     try:
-        return SAVED.validate_python(saved)
+        return SAVED.validate_python(before | saved)
     except ValidationError as error:
         wrong = error.errors()[0]
         raise ValueError(

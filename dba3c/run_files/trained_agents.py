@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dba3c.config import loading
+from dba3c.config.consistency import check_sticky
 from dba3c.config.messages import ConfigError
+from dba3c.config.schema import Config
 from dba3c.run_files import checkpoint, write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.untrusted import tell
@@ -22,8 +25,15 @@ def add_agent_options(parser: ArgumentParser, games: int) -> None:
     """Add the options that choose an agent and its games."""
     parser.add_argument("path", type=Path, nargs="?", metavar="RUN_DIR", help="run directory, checkpoint or agent file")
     parser.add_argument("--pretrained", metavar="GAME", help="instead: the agent of this game that comes with dba3c")
-    parser.add_argument("--games", type=int, default=games, help=f"greedy games to play (default: {games})")
+    parser.add_argument("--games", type=int, default=games, help=f"episodes to play (default: {games})")
     parser.add_argument("--seed", type=int, help="another seed than the training's")
+    policy = parser.add_mutually_exclusive_group()
+    policy.add_argument("--greedy", action="store_const", const="greedy", dest="policy", help="take the best actions")
+    policy.add_argument(
+        "--sampled", action="store_const", const="sampled", dest="policy", help="draw them as in training"
+    )
+    policy.add_argument("--epsilon", metavar="E", help="take any action with probability E, else the best")
+    parser.add_argument("--sticky", metavar="P", help="each frame repeats the previous action with probability P")
 
 
 def chosen(options: Namespace, resolve: Callable[[str, str, str], str], best: bool = False) -> Checkpoint:
@@ -47,7 +57,20 @@ def chosen(options: Namespace, resolve: Callable[[str, str, str], str], best: bo
     seed = saved.config.train.seed if options.seed is None else options.seed
     train = saved.config.train.model_copy(update={"seed": seed})
     games = saved.config.evaluate.model_copy(update={"games": options.games, "probe_games": 0})
-    return saved._replace(config=saved.config.model_copy(update={"train": train, "evaluate": games}))
+    config = saved.config.model_copy(update={"train": train, "evaluate": games})
+    return saved._replace(config=played_as(config, options))
+
+
+def played_as(config: Config, options: Namespace) -> Config:
+    """Return the configuration with the policy and the sticky actions that the options ask for."""
+    asked = {"policy": options.policy, "epsilon": options.epsilon, "sticky": options.sticky}
+    if options.epsilon is not None:
+        asked["policy"] = "epsilon"
+    values = config.model_dump()
+    values["evaluate"] |= {name: value for name, value in asked.items() if value is not None}
+    config = loading.validate(values)
+    check_sticky(config)
+    return config
 
 
 def find(path: Path, best: bool = False) -> Checkpoint:

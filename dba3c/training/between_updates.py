@@ -22,7 +22,7 @@ from dba3c.run_files.directory import RunDirectory
 from dba3c.run_files.metrics import Metrics, NullMetrics, RunMetrics
 from dba3c.run_files.window import Pace
 from dba3c.training import build
-from dba3c.training.evaluation import cut_off, evaluate
+from dba3c.training.evaluation import cut_off, evaluate, in_a_row
 from dba3c.training.ranks import Ranks
 from dba3c.training.state import State, check_weights
 from dba3c.types import Actor, Json, Update
@@ -68,7 +68,7 @@ class Log:
             self.say(note)
 
     def reopen(self) -> None:
-        """Begin the files anew, which were removed."""
+        """Begin new files in place of those that were removed."""
         self._write_config()
         self._metrics.open_files(self._state.progress)
 
@@ -87,9 +87,10 @@ class Log:
 
     def evaluated(self) -> None:
         progress = self._state.progress
-        games = f"mean of {progress.evaluation_games} greedy episodes{cut_off(progress.evaluation_cut)}"
+        games = f"mean of {progress.evaluation_games} {self._config.evaluation_episodes}"
+        cut = cut_off(progress.evaluation_cut) + in_a_row(progress.reached_in_a_row, self._config.evaluate.in_a_row)
         self._metrics.evaluated(progress.evaluation_games, progress)
-        self.say(f"evaluation after update {progress.updates:,}: {progress.evaluation_score:.1f}, {games}")
+        self.say(f"evaluation after update {progress.updates:,}: {progress.evaluation_score:.1f}, {games}{cut}")
 
     def say(self, text: str) -> None:
         self._metrics.say(text)
@@ -121,7 +122,7 @@ class CheckWeights:
 
 
 class Evaluate:
-    """Plays greedy episodes with the newest weights."""
+    """Plays episodes with the newest weights."""
 
     def __init__(self, config: Config, agent: Agent, ranks: Ranks, state: State, log: Log) -> None:
         self._config = config
@@ -153,7 +154,9 @@ class Evaluate:
         with self._ranks.busy("evaluating"):
             result = evaluate(config, self._agent, make_env, self._ranks.transport)
         progress = self._state.progress
-        progress.evaluated(result.mean, len(result.scores), result.full, config.target_score, result.cut)
+        progress.evaluated(
+            result.mean, len(result.scores), result.full, config.target_score, result.cut, config.evaluate.in_a_row
+        )
         progress.evaluation_scores = result.scores
         self._full_at = progress.updates if result.full else -1
         self._log.evaluated()

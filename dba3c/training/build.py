@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dba3c import envs, networks
-from dba3c.actors.greedy import MakeEnv
+from dba3c.actors.experience import Experience
 from dba3c.actors.idle import Idle
+from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
 from dba3c.comm.allreduce import Surroundings
 from dba3c.config import names
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
+from dba3c.learning.clipping import GuardedLearner, Learner
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.learning.shards import Shards
+from dba3c.networks.normalisation import normaliser_for
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
@@ -26,6 +31,9 @@ from dba3c.timings import Timings
 from dba3c.training.injected import Faults, FaultyEnv
 from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Transport, VectorEnv
 
+if TYPE_CHECKING:
+    from dba3c.training.ranks import Ranks
+
 
 def agent(config: Config) -> Agent:
     """Make the agent with its first weights."""
@@ -33,8 +41,11 @@ def agent(config: Config) -> Agent:
 
 
 def agent_for(config: Config, spaces: Spaces) -> Agent:
+    if config.evaluate.policy == "epsilon" and not hasattr(spaces.action, "n"):
+        raise ConfigError("evaluate.policy=epsilon: the actions of this game are numbers; use greedy or sampled")
     algorithm: Algorithm = names.find("algorithm.name", config.algorithm.name)(config.algorithm, spaces)
-    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed)
+    normaliser = normaliser_for(config.env, spaces)
+    network = networks.build(config.model, spaces, algorithm.heads, config.train.seed, normaliser)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
     return Agent(network, algorithm, spaces, clip, scale, seed, total_steps, Shards(config.actor.shards))
@@ -44,8 +55,18 @@ def trained(saved: Checkpoint) -> Agent:
     """Make the agent of a checkpoint; ConfigError if the checkpoint does not fit its own configuration."""
     learned = agent(saved.config)
     checkpoint.check_length(saved, learned.layout.total)
-    learned.load(saved.weights, Clock(saved.progress["updates"], 0, saved.config.train.total_steps))
+    clock = Clock(saved.progress["updates"], saved.progress["steps"], saved.config.train.total_steps)
+    learned.load(saved.weights, clock)
+    learned.normaliser.restore(saved.statistics)
     return learned
+
+
+def guarded(learner: Learner, agent: Agent, ranks: Callable[[], Ranks]) -> Learner:
+    """Let a learner drop outliers, if its algorithm wants that."""
+    outliers = getattr(agent.algorithm, "outliers", None)
+    if outliers is None:
+        return learner
+    return GuardedLearner(learner, outliers, lambda: ranks().world.rank, lambda text: ranks().say_here(text))
 
 
 def optimizer(config: Config, learner: Agent) -> FlatOptimizer:
@@ -91,15 +112,17 @@ def actor(
 
     make_actor = names.find("actor.kind", config.actor.kind)
     made: Actor = make_actor(config, simulators, policy, worker * config.env.n_sim, threads, timings)
-    return made
+    if not config.experience.capacity_steps:
+        return made
+    spaces, history = envs.spaces(config.env), envs.history(config.env)
+    return Experience(config, made, policy, spaces, history, worker, timings)
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:
     """Say how to make simulators for evaluation: only the end of the game, or the length limit, ends an episode."""
-    settings = config.env.model_copy(update={"life_loss_terminal": False})
+    settings, frames = config.evaluation_env, config.evaluate.max_frames
 
     def make(n_sim: int) -> VectorEnv:
-        frames = config.evaluate.max_frames
         return rebuilding(config, lambda: envs.make(settings, n_sim, threads, frames), lambda _: np.arange(n_sim))
 
     return make

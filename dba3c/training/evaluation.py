@@ -1,4 +1,4 @@
-"""Evaluation: greedy games with frozen weights, shared among the ranks; raw scores."""
+"""Evaluation: episodes with frozen weights, shared among the ranks; raw scores."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dba3c.actors.greedy import MakeEnv, Watch, play
+from dba3c.actors.single_episodes import MakeEnv, Watch, play
 from dba3c.config.schema import Config
-from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.types import Policy, Transport
 
 
@@ -41,11 +40,15 @@ def share_games(
 ) -> list[tuple[float, bool]]:
     """Play `games`, each on one of the ranks; return their scores, and which were cut."""
     mine = np.array(games[transport.rank :: transport.size], np.int64)
-    seeds = game_seeds(config.train.seed, EVALUATION, policy.version, mine)
-    played = play(policy, make_env, seeds, watch)
+    played = play(config, policy, make_env, mine, watch)
     results = {number: (game.score, game.cut) for number, game in zip(mine.tolist(), played, strict=True)}
     every = {number: result for part in transport.gather(results) for number, result in part.items()}
     return [every[number] for number in games]
+
+
+def in_a_row(reached: int, needed: int) -> str:
+    """Return the end of a message about an evaluation that reached the target, but must not be the only one."""
+    return f"; {reached} of {needed} in a row that reach the target" if reached and needed > 1 else ""
 
 
 def cut_off(count: int) -> str:

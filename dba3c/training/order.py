@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from dba3c.config import auto, loading
 from dba3c.config.messages import ConfigError
-from dba3c.config.schema import Config
+from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES
 from dba3c.job.command_line import Parser, split_overrides
 from dba3c.job.exit import EXIT_OK
-from dba3c.job.process import load_tensorflow, say
+from dba3c.job.process import available_memory, load_tensorflow, say
+from dba3c.job.world import World
 from dba3c.run_files.untrusted import read as read_file
 
 MOST_RANKS = 1024  # that one machine could hold
@@ -25,6 +26,7 @@ class Request(NamedTuple):
     overrides: list[str]
     config_file: Path
     game: str
+    profile: str
     run_dir: Path
     ranks: int | None  # to start on this machine
     dry_run: bool
@@ -35,37 +37,44 @@ class Order(NamedTuple):
 
     config: Config
     run_dir: Path
-    note: str  # what preset auto chose, and why
+    note: str  # what preset auto chose, and why; or what a preset is called now
 
 
 def request(parser: Parser, argv: list[str], size: int | None = None) -> Request:
     """Read the words of a training, which runs on `size` ranks already; ConfigError if something is wrong with them."""
-    from dba3c.envs import resolve_title  # loads ale-py, which --help need not wait for
-
     named, words = (argv[:1], argv[1:]) if argv and not argv[0].startswith("-") else ([], argv)
     options, rest = parser.parse_known_args(words)
     check_ranks(options.ranks, size)
     overrides = split_overrides(rest)
     overrides += [f"env.game={game}" for game in (options.game, *named) if game is not None]
-    preset = options.preset
-    if preset == auto.NAME:
-        preset = auto.profile_like(loading.title("paper", overrides, options.config)[1])
-    game = resolve_title(*loading.title(preset, overrides, options.config), "env.game")
+    profile, game = find_game(options.preset, overrides, options.config)
     overrides.append(f"env.game={game}")
-    run_dir = options.run_dir or Path("runs") / game
-    return Request(options.preset, overrides, options.config, game, run_dir, options.ranks, options.dry_run)
+    run_dir = options.run_dir or Path("runs") / file_name(game)
+    return Request(options.preset, overrides, options.config, game, profile, run_dir, options.ranks, options.dry_run)
+
+
+def find_game(preset: str, overrides: list[str], config_file: Path, field: str = "env.game") -> tuple[str, str]:
+    """Return the profile and the game's own name; ConfigError, which names the field, if there is no such game."""
+    from dba3c import envs  # loads ale-py, which --help need not wait for
+
+    automatic = preset == auto.NAME
+    profile, name = loading.title("paper" if automatic else preset, overrides, config_file)
+    if automatic and "env.profile" not in loading.given(overrides, config_file):
+        profile = envs.profile_of(name)
+    return profile, envs.resolve_title(profile, name, field)
 
 
 def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:
     """Resolve the configuration for this many ranks; `saved` is that of the run which is resumed."""
-    from dba3c.envs.atari_names import resolve_game  # targets are those of Atari games
+    from dba3c import envs
 
     if asked.preset == auto.NAME:
-        config, note = auto.resolve(asked.game, ranks, asked.overrides, asked.config_file, saved)
+        config, note = auto.resolve(asked.game, ranks, asked.overrides, asked.config_file, saved, asked.profile)
     else:
-        config, note = loading.load(asked.preset, asked.overrides, asked.config_file), ""
+        config = loading.load(asked.preset, asked.overrides, asked.config_file)
+        note = loading.note_renamed(asked.preset)
     for name in config.targets:
-        resolve_game(name, "targets")
+        envs.resolve_title(envs.profile_of(name), name, "targets")
     return Order(config, asked.run_dir, note)
 
 
@@ -86,7 +95,7 @@ def check_ranks(ranks: int | None, size: int | None) -> None:
 
 
 def say_chosen(note: str, rank: int) -> None:
-    """Say once in the whole job what preset auto chose."""
+    """Say once in the whole job what preset was chosen."""
     if note and rank == 0:
         say(note)
 
@@ -124,5 +133,32 @@ def ends(config: Config, updates: int) -> str:
     ways = [f"after {config.train.total_steps:,} steps (about {updates:,} updates)"]
     ways += [f"after {config.train.max_minutes:g} minutes"] if config.train.max_minutes else []
     if config.target_score is not None and config.evaluate.games:
-        ways.append(f"when the mean of {config.evaluate.games} greedy episodes reaches {config.target_score:g}")
+        times, played = config.evaluate.in_a_row, f"{config.evaluate.games} {config.evaluation_episodes}"
+        in_a_row = f" in {times} evaluations in a row" if times > 1 else ""
+        ways.append(f"when the mean of {played} reaches {config.target_score:g}{in_a_row}")
     return ", or ".join(ways)
+
+
+def refuse_unusable(config: Config, world: World) -> None:
+    """Refuse what the libraries and hosts of this job cannot do."""
+    from dba3c import comm  # starts MPI, which --help need not
+
+    comm.refuse_unusable(config.comm, world.hosts)
+    if config.experience.capacity_steps:
+        refuse_large_experience(config, world.hosts.count(world.host), available_memory())
+
+
+def refuse_large_experience(config: Config, ranks_of_host: int, available: int) -> None:
+    """Refuse replay memories that will not fit on this host, beside each other, before hours have filled them."""
+    from dba3c import envs  # loads ale-py, which --help need not wait for
+    from dba3c.actors.experience import bytes_per_step
+
+    per_step = bytes_per_step(envs.spaces(config.env), envs.history(config.env))
+    needed = per_step * config.experience.capacity_steps * ranks_of_host
+    if needed > available:
+        ranks = f"{ranks_of_host} rank{'s' * (ranks_of_host > 1)}"
+        fits = available // per_step // ranks_of_host
+        raise ConfigError(
+            f"experience.capacity_steps={config.experience.capacity_steps}: {ranks} of this host would keep"
+            f" {needed / 1e9:.1f} GB, but {available / 1e9:.1f} GB are available; use at most {fits}, or fewer ranks"
+        )

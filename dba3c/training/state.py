@@ -50,14 +50,15 @@ class State:
     def snapshot(self) -> Checkpoint:
         # Progress first, optimizer last: save_now relies on the order.
         progress = asdict(self.progress)
-        algorithm = self._agent.algorithm.state()
+        algorithm, statistics = self._agent.algorithm.state(), self._agent.normaliser.state()
         weights = self._agent.weights.numpy()
-        return Checkpoint(weights, self._optimizer.state(), progress, self._config, algorithm)
+        return Checkpoint(weights, self._optimizer.state(), progress, self._config, algorithm, statistics)
 
     def restore(self, saved: Checkpoint) -> None:
         self.progress = read_progress(saved.progress)
         self._agent.load(saved.weights, self.progress.clock(self._config.train.total_steps))
         self._agent.algorithm.restore(saved.algorithm)
+        self._agent.normaliser.restore(saved.statistics)
         self._optimizer.restore(saved.optimizer)
 
     def load(self, notes: list[str]) -> Checkpoint | None:

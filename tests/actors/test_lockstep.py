@@ -30,9 +30,9 @@ GAMMA = np.float32(0.99)
 
 
 def make_actor(
-    n_sim: int = 2, n_steps: int = 3, first: int = 0, tape: list[str] | None = None
+    n_sim: int = 2, n_steps: int = 3, first: int = 0, tape: list[str] | None = None, *options: str
 ) -> tuple[Lockstep, ScriptedPolicy]:
-    config = settings(f"env.n_sim={n_sim}", f"actor.n_steps={n_steps}")
+    config = settings(f"env.n_sim={n_sim}", f"actor.n_steps={n_steps}", *options)
     policy = ScriptedPolicy(tape)
     return Lockstep(config, TapeEnv(n_sim, first, tape), policy, first, Timings()), policy
 
@@ -69,6 +69,30 @@ def test_calls_of_two_batches() -> None:
         "predict 0:0:5 1:1:1", "step 2 0",
         "predict 0:0:6 1:1:2",
     ]  # fmt: skip
+
+
+def test_a_carried_action_closes_one_segment_and_opens_the_next() -> None:
+    tape: list[str] = []
+    actor, policy = make_actor(2, 3, 0, tape, "actor.carry=true")
+    actor.restart(0)
+    first = take(actor, 1)[0]
+    policy.version = 1
+    second = take(actor, 1)[0]
+    assert tape == [
+        "reset",
+        "predict 0:0:0 1:0:0", "step 0 1",
+        "predict 0:0:1 1:0:1", "step 1 2",
+        "predict 0:0:2 1:0:2", "step 2 0",
+        "predict 0:0:3 1:0:3", "step 0 1",
+        "predict 0:0:4 1:1:0", "step 1 2",
+        "predict 0:0:5 1:1:1", "step 2 0",
+        "predict 0:0:6 1:1:2",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(first.actions[-1], second.actions[0])
+    assert second.versions[:, 0].tolist() == [0, 1, 1]  # it was chosen with the weights before the update
+    actor.restart(5)
+    assert next(actor).versions[0].tolist() == [1, 1]  # type: ignore[union-attr]  # nothing is left of it
+    assert tape[14:16] == ["reset", "predict 0:0:0 1:0:0"]
 
 
 def test_every_step_appears_exactly_once_and_in_order() -> None:

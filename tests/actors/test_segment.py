@@ -30,6 +30,7 @@ def some_batch(steps: int, segments: int, seed: int = 0) -> Batch:
         log_probabilities=floats(*shape),
         rewards=floats(*shape),
         discounts=np.where(draw.random(shape) < 1 / 3, 0, 0.9).astype(np.float32),
+        past_returns=floats(*shape),
         ended=draw.random(shape) < 1 / 4,
         values=floats(*states),
         versions=draw.permutation(steps * segments).reshape(shape),
@@ -184,3 +185,47 @@ def test_episodes_add_up_raw_rewards_until_they_end() -> None:
     steps = [((5.0, 1.0), (0, 0)), ((7.0, -3.0), (1, 0)), ((2.0, 0.5), (1, 1))]
     reported = [running.count(Step(nothing, np.array(r), np.array(e, bool), np.array(e, bool))) for r, e in steps]
     assert reported == [[], [Episode(12.0, 2)], [Episode(2.0, 1), Episode(-1.5, 3)]]
+
+
+def vector_segment(*overrides: str) -> Segment:
+    return Segment(settings("env.n_sim=1", "env.reward_clip=0", *overrides), TapeEnv(1), 0)
+
+
+def play_rewards(segment: Segment, rewards: list[float], ends: list[int], scale: float = 1.0) -> Batch:
+    """Play until the segment is full; the steps with these numbers are the last of truncated episodes."""
+    pictures = TapeEnv(1).reset(np.array([0]))
+    prediction = Prediction(np.zeros(1, np.int32), np.zeros(1, np.float32), np.full(1, 7, np.float32), np.zeros((1, 0)))
+    for number, reward in enumerate(rewards):
+        segment.predicted(pictures, prediction, 0, prediction.memory)
+        ended = np.array([number in ends])
+        bootstraps = np.full(int(ended.sum()), 5, np.float32)
+        segment.stepped(Step(pictures, np.array([reward]), ended, ended & False, pictures[ended]), bootstraps, scale)
+    assert segment.full
+    return segment.finish(pictures, prediction, [])
+
+
+def test_rewards_are_not_clipped_where_that_is_switched_off() -> None:
+    batch = play_rewards(vector_segment("actor.n_steps=3"), [250.0, -0.25, 3.0], [])
+    assert batch.rewards[:, 0].tolist() == [250.0, -0.25, 3.0]
+
+
+def test_rewards_are_scaled_before_the_bootstrap_is_added() -> None:
+    batch = play_rewards(vector_segment("actor.n_steps=2", "algorithm.gamma=0.5"), [4.0, 8.0], [1], scale=0.25)
+    assert batch.rewards[:, 0].tolist() == [1.0, 2.0 + 0.5 * 5]
+
+
+def test_past_returns_are_discounted_sums_of_raw_rewards_and_end_with_the_episode() -> None:
+    segment = vector_segment("actor.n_steps=2", "algorithm.gamma=0.5")
+    first = play_rewards(segment, [4.0, 8.0], [], scale=0.25).past_returns[:, 0].tolist()
+    assert first == [4.0, 10.0]
+    assert play_rewards(segment, [2.0, 1.0], [0]).past_returns[:, 0].tolist() == [7.0, 1.0]
+
+
+def test_a_whole_episode_is_one_segment_without_a_bootstrap() -> None:
+    segment = vector_segment("actor.n_steps=2", "actor.kind=episodes", "train.batch_size=auto")
+    for length in (7, 1, 3):
+        batch = play_rewards(segment, [2.0] * length, [length - 1])
+        assert batch.rewards[:, 0].tolist() == [2.0] * length
+        assert batch.discounts[-1, 0] == 0
+        assert (batch.discounts[:-1] > 0).all()
+        assert (len(batch.observations), len(batch.values), batch.steps) == (length + 1, length + 1, length)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from argparse import Namespace
 from pathlib import Path
 
@@ -9,6 +11,9 @@ import pytest
 
 from dba3c.benchmarks import peers
 from dba3c.benchmarks.launching import Bar, show
+from dba3c.benchmarks.peers import control
+from dba3c.config import loading
+from dba3c.config.messages import ConfigError
 
 
 def test_ratio_is_of_medians() -> None:
@@ -32,6 +37,7 @@ def test_peers_take_turns_with_ours(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 @pytest.mark.parametrize("value", [None, "", "here", "./here"])
+@pytest.mark.fault(48, "XDG_CACHE_HOME is empty or relative", "ignored: nothing of the current folder is run")
 def test_peers_are_never_installed_or_run_in_the_current_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None
 ) -> None:
@@ -43,3 +49,41 @@ def test_peers_are_never_installed_or_run_in_the_current_folder(
     assert peers.cache() == tmp_path / ".cache"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
     assert peers.cache() == tmp_path / "other"
+
+
+def test_control_tasks_are_solved_in_turn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each system gets one core, and writes what it came to."""
+    commands: list[list[str]] = []
+
+    def call(command: list[str]) -> None:
+        commands.append(command)
+        assert len(os.sched_getaffinity(0)) == 1
+        ours = {"evaluation_score": 490.0, "evaluation_games": 50, "steps": 10240}
+        if "dba3c.train" in command:
+            (tmp_path / "CartPole-v1").mkdir()
+            (tmp_path / "CartPole-v1" / "summary.json").write_text(json.dumps(ours), encoding="utf-8")
+        else:
+            theirs = {"score": 480.0, "episodes": 50, "steps": 20480}
+            Path(command[-1]).write_text(json.dumps(theirs), encoding="utf-8")
+
+    cores = os.sched_getaffinity(0)
+    monkeypatch.setattr(peers, "environment", lambda _peer: "their/python")
+    monkeypatch.setattr(peers, "call", call)
+    result = control.measure(Namespace(tasks=["CartPole-v1"], runs=tmp_path), Bar(disable=True))
+    assert os.sched_getaffinity(0) == cores
+    assert commands[1][:-1] == ["their/python", str(peers.SCRIPTS / "sb3_ppo.py"), "CartPole-v1", "475.0"]
+    assert [(row["system"], row["score"], row["steps"]) for row in result["rows"]] == [
+        ("dba3c", 490.0, 10240),
+        ("stable-baselines3 PPO", 480.0, 20480),
+    ]
+    show(control.table(result))
+    assert "490.0 (50)" in capsys.readouterr().out
+
+
+def test_tasks_are_named_with_commas_and_must_be_known() -> None:
+    assert control.tasks("Acrobot-v1,CartPole-v1") == ["Acrobot-v1", "CartPole-v1"]
+    with pytest.raises(ConfigError, match=r"^--tasks=CartPol-v1: .* did you mean CartPole-v1"):
+        control.tasks("CartPol-v1")
+    assert set(control.TASKS) <= set(loading.load().targets)

@@ -106,9 +106,31 @@ def test_an_evaluation_shared_by_nodes(tmp_path: Path, undisturbed: Run) -> None
     assert "greedy episodes" in log.read_text(encoding="utf-8")
 
 
+def test_a_sweep_is_a_job_array_whose_tasks_are_resumed(tmp_path: Path) -> None:
+    """One task is stopped on its way; when all have ended, nothing is left to submit."""
+    plan, runs = tmp_path / "plan.yaml", tmp_path / "runs"
+    small = {name: value for name, _, value in (word.removeprefix("--").partition("=") for word in real_jobs.TINY[2:])}
+    values = {"games": ["breakout", "pong"], "seeds": 2, "ranks": 2, "preset": "a2c"}
+    plan.write_text(json.dumps(values | {"common": small | {"train.total_steps": 4800}}), encoding="utf-8")
+    words = (sys.executable, "-m", "dba3c.sweep", str(plan), f"--out={runs}", "--slurm", "--jobs=2")
+    submitted = slurm.command(*words)
+    assert submitted.returncode == 0, submitted.stderr
+    job = submitted.stdout.split()[3].rstrip(":")
+    log = runs / "logs" / "task-0.log"
+    wait_for(lambda: len(list(runs.glob("breakout-0/checkpoints/*.npz"))) >= 1, log)
+    assert slurm.command("scancel", "--signal=USR1", "--batch", f"{job}_0").returncode == 0
+    wait_for(lambda: ended(job), log)
+    names = ("breakout-0", "breakout-1", "pong-0", "pong-1")
+    assert {name: real_jobs.summary(runs / name)["ranks"] for name in names} == dict.fromkeys(names, 2)
+    assert all(real_jobs.summary(runs / name)["steps"] >= 4800 for name in names)
+    assert "back into the queue" in log.read_text(encoding="utf-8")
+    again = slurm.command(*words)
+    assert (again.returncode, again.stderr.count("all 4 trainings have finished")) == (EXIT_BAD_INPUT, 1), again
+
+
 def test_scaling_leaves_a_table_and_a_picture(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    small = ("--seconds", "0.2", "--preset", "paac", "--env.n_sim=2", "--model.hidden=16")
+    small = ("--seconds", "0.2", "--preset", "a2c", "--env.n_sim=2", "--model.hidden=16")
     job = sbatch("scaling.sbatch", log, *small, OUT=str(tmp_path / "out"))
     wait_for(lambda: ended(job), log)
     text = log.read_text(encoding="utf-8")

@@ -14,10 +14,14 @@ FIXED_CHANGES = (
     "env.game=pong",
     "env.profile=paper",
     "env.width=9",
+    "env.normalise_observations=True",
+    "env.normalise_rewards=True",
+    "env.full_action_space=True",
     "model.torso=nature",
     "model.hidden=64",
     "model.memory=8",
     "model.standardise=True",
+    "model.separate=True",
     "optimizer.name=sgd",
 )
 
@@ -31,6 +35,37 @@ def test_changes_that_do_not_fit_the_saved_arrays_are_refused(change: str) -> No
 
 def test_all_fixed_fields_are_tested() -> None:
     assert {change.split("=")[0] for change in FIXED_CHANGES} == set(FIXED)
+
+
+@pytest.mark.parametrize(
+    ("profile", "sticky", "reason"),
+    [
+        ("paper", "env.sticky=0.1", "env.sticky=0.1: env.profile=paper repeats actions with probability 0.25, always"),
+        ("paper", "evaluate.sticky=0", "evaluate.sticky=0: env.profile=paper repeats actions with probability 0.25"),
+        ("catch", "env.sticky=0.25", "env.sticky=0.25: env.profile=catch has no sticky actions; leave it out"),
+        ("catch", "evaluate.sticky=0.25", "evaluate.sticky=0.25: env.profile=catch has no sticky actions"),
+    ],
+)
+def test_sticky_actions_that_a_profile_does_not_have_are_refused(profile: str, sticky: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{reason}"):
+        loading.load("catch" if profile == "catch" else "paper", [sticky])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "episodes"),
+    [
+        ([], "greedy episodes"),
+        (["evaluate.policy=sampled", "env.sticky=0.1"], "sampled episodes with sticky actions 0.1"),
+        (["env.sticky=0.1", "evaluate.sticky=0"], "greedy episodes"),
+        (
+            ["evaluate.policy=epsilon", "evaluate.sticky=0.25"],
+            "epsilon-greedy (0.05) episodes with sticky actions 0.25",
+        ),
+        (["env.profile=paper", "evaluate.sticky=0.25"], "greedy episodes with sticky actions 0.25"),
+    ],
+)
+def test_messages_say_what_is_played_in_an_evaluation(overrides: list[str], episodes: str) -> None:
+    assert settings(*overrides).evaluation_episodes == episodes
 
 
 def test_other_changes_are_reported() -> None:
@@ -124,3 +159,49 @@ def test_some_rank_must_play_and_gradients_of_a_group_must_exist() -> None:
         consistency.check_ranks(load(*served), 3)
     with pytest.raises(ConfigError, match=r"^comm\.aggregate=2: only 1 ranks have gradients"):
         consistency.check_ranks(load(*served, "comm.aggregate=2"), 4)
+
+
+Q = ("algorithm.name=q", "train.batch_size=35")
+
+
+def test_targets_of_q_learning_are_never_wrong() -> None:
+    assert load(*Q, "algorithm.returns=n_step", "train.batch_size=32").batch_size == 32
+    assert load(*Q, "algorithm.returns=sarsa").whole_segments  # what the async actor delivers then
+    with pytest.raises(ConfigError, match=r"^train\.batch_size=32: with algorithm\.returns=one_step .* multiple of"):
+        load(*Q, "algorithm.returns=one_step", "train.batch_size=32")
+    with pytest.raises(ConfigError, match=r"^actor\.carry=false: algorithm\.returns=sarsa .* set actor\.carry=true"):
+        load(*Q, "algorithm.returns=sarsa", "actor.kind=lockstep", "train.batch_size=auto")
+    with pytest.raises(ConfigError, match=r"^actor\.kind=async: algorithm\.name=q learns from whole segments"):
+        load(*Q, "algorithm.returns=lambda")
+    with pytest.raises(ConfigError, match=r"^model\.memory=8: algorithm\.name=q .* model\.memory=0"):
+        load(*Q, "model.memory=8")
+
+
+REPLAY = (
+    "algorithm.name=q", "algorithm.returns=one_step", "actor.kind=lockstep", "experience.capacity_steps=100000",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("algorithm.name=a3c", "experience.capacity_steps=100000: only algorithm.name=q"),
+        ("algorithm.returns=sarsa", "experience.capacity_steps=100000: only algorithm.name=q"),
+        ("actor.kind=async", "actor.kind=async: .* use lockstep"),
+        ("checkpoint.restart_games=true", "checkpoint.restart_games=true: a replay memory starts empty"),
+        ("experience.steps_per_update=3", "experience.steps_per_update=3: must divide .* = 50"),
+        ("experience.warm_up_steps=10", "experience.warm_up_steps=10: must be at least 50"),
+        ("experience.warm_up_steps=100000", "experience.warm_up_steps=100000: .* at most"),
+    ],
+)
+def test_what_a_replay_memory_cannot_do_is_refused(change: str, complaint: str) -> None:
+    assert load(*REPLAY, "experience.steps_per_update=5").batch_size == 32
+    with pytest.raises(ConfigError, match=f"^{complaint}"):
+        load(*REPLAY, "experience.steps_per_update=5", "actor.carry=true", change)
+
+
+def test_an_algorithm_with_other_outputs_needs_another_run_directory() -> None:
+    assert differences(settings(), settings("algorithm.name=ppo", "actor.n_steps=8", "algorithm.minibatches=4"))
+    for old, new in (("a3c", "q"), ("q", "a3c")):
+        with pytest.raises(ConfigError, match=f"^algorithm.name='{new}': .*trained with '{old}'; .*another --run-dir"):
+            differences(settings(f"algorithm.name={old}"), settings(f"algorithm.name={new}"))

@@ -10,8 +10,8 @@ from dba3c.__main__ import COMMANDS
 from tests.fakes.real_jobs import ROOT
 
 WITHOUT_TENSORFLOW = [
-    "__main__", "actors.asynchronous", "actors.greedy", "actors.lockstep", "bench", "comm", "config.loading", "envs",
-    "evaluate", "export", "job.exit", "job.handshake", "learning.returns", "record", "report",
+    "__main__", "actors.asynchronous", "actors.lockstep", "actors.single_episodes", "bench", "comm", "config.loading",
+    "envs", "evaluate", "export", "job.exit", "job.handshake", "learning.returns", "record", "report",
     "reporting.figures", "reporting.html", "results", "run_files.logs", "run_files.trained_agents", "seeds", "train",
     "training.injected", "training.loop", "tune", "types",
 ]  # fmt: skip

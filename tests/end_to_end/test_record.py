@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dba3c import record
-from dba3c.actors import greedy
+from dba3c.actors import single_episodes
 from dba3c.config.schema import Config
 from dba3c.film import shots
 from dba3c.learning.agent import Agent
@@ -25,7 +25,7 @@ GAMES = 3
 @pytest.fixture(autouse=True)
 def two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting a simulator takes longer than its episode here."""
-    monkeypatch.setattr(greedy, "GROUP", 2)
+    monkeypatch.setattr(single_episodes, "GROUP", 2)
 
 
 def first_agent(config: Config) -> Agent:
@@ -39,9 +39,18 @@ def configured(profile: str, *overrides: str) -> Config:
     return small(f"env.profile={profile}", *games, *overrides)
 
 
-@pytest.mark.parametrize("profile", ["deepmind", "paper"])
-def test_filmed_episodes_have_the_scores_of_evaluation(profile: str) -> None:
-    config = configured(profile, "evaluate.probe_games=0")
+@pytest.mark.parametrize(
+    ("profile", "overrides"),
+    [
+        ("deepmind", []),
+        ("paper", []),
+        ("deepmind", ["evaluate.policy=sampled", "evaluate.sticky=0.25"]),
+        ("deepmind", ["evaluate.policy=epsilon", "evaluate.epsilon=0.5", "env.full_action_space=true"]),
+        ("paper", ["evaluate.policy=sampled", "env.full_action_space=true"]),
+    ],
+)
+def test_filmed_episodes_have_the_scores_of_evaluation(profile: str, overrides: list[str]) -> None:
+    config = configured(profile, "evaluate.probe_games=0", *overrides)
     agent, make_env = first_agent(config), build.evaluation_env(config, threads=1)
     takes = shots.play(config, agent, make_env, lambda _: None)
     scores = evaluate(config, agent, make_env, Loopback()).scores
@@ -68,7 +77,7 @@ def test_a_film_remembers_what_the_episode_did(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_stuck_game_is_filmed_until_evaluation_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A network of zeros does nothing, so that Breakout waits for the next ball for ever."""
-    monkeypatch.setattr(greedy, "STUCK_STEPS", 20)
+    monkeypatch.setattr(single_episodes, "STUCK_STEPS", 20)
     config = configured("deepmind", "env.game=breakout", "evaluate.games=1", "evaluate.max_frames=27000")
     agent, make_env = first_agent(config), build.evaluation_env(config, threads=1)
     agent.load(np.zeros_like(agent.weights.numpy()), Clock(UPDATES, 0, 1))

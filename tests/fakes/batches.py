@@ -23,6 +23,7 @@ def batch_of(steps: int, simulators: int, **arrays: Any) -> Batch:
         log_probabilities=np.zeros(by_step, np.float32),
         rewards=np.zeros(by_step, np.float32),
         discounts=np.zeros(by_step, np.float32),
+        past_returns=np.zeros(by_step, np.float32),
         ended=np.zeros(by_step, bool),
         values=np.zeros(by_state, np.float32),
         versions=np.zeros(by_step, np.int64),

@@ -135,6 +135,7 @@ class ScriptedPolicy:
 
     memory_size = 0
     noise_size = 1
+    reward_scale = 1.0
 
     def __init__(self, tape: list[str] | None = None) -> None:
         self.version = 0

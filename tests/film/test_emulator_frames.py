@@ -12,16 +12,16 @@ from dba3c.training import build
 from tests.fakes.agents import small
 
 
-@pytest.mark.parametrize("game", ["breakout", "seaquest"])
-def test_deepmind_frames_are_those_that_the_agent_saw(game: str) -> None:
+@pytest.mark.parametrize(("game", "sticky"), [("breakout", 0.0), ("breakout", 0.25), ("seaquest", 0.0)])
+def test_deepmind_frames_are_those_that_the_agent_saw(game: str, sticky: float) -> None:
     """In colour, every frame; gray and small they are the agent's, up to how gray is made of colours."""
-    config = small("env.profile=deepmind", f"env.game={game}", "evaluate.max_frames=27000")
+    config = small(f"evaluate.sticky={sticky}", f"env.game={game}", "evaluate.max_frames=27000")
     seed = int(game_seeds(1, EVALUATION, 0, np.arange(1))[0])
     draw = np.random.default_rng(0)
     env = build.evaluation_env(config, threads=1)(1)
     env.reset(np.array([seed]))
     actions = draw.integers(env.action_space.n, size=200).tolist()
-    for number, frames in enumerate(frames_of(config.env, seed, actions)):
+    for number, frames in enumerate(frames_of(config.evaluation_env, seed, actions)):
         step = env.step(np.array([actions[number]], np.int32))
         assert sum(frame.reward for frame in frames) == step.rewards[0]
         if step.ended[0]:

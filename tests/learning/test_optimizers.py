@@ -1,4 +1,4 @@
-"""Adam, RMSProp and SGD against slow float64 transcriptions and values worked by hand; clip, schedule, state."""
+"""The optimizers against slow float64 transcriptions and values worked by hand; clip, schedule, state."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dba3c.types import Array, Clock
 
 PAPER: dict[str, Any] = {  # Table 1, and RMSProp as PAAC has it
     "name": "adam", "learning_rate": 0.001, "schedule": "constant", "beta1": 0.8, "beta2": 0.75, "epsilon": 1e-8,
-    "decay": 0.99, "momentum": 0.0, "mean_square": 1.0,
+    "decay": 0.99, "momentum": 0.0, "mean_square": 1.0, "square_sum": 0.1, "shared": True,
 }  # fmt: skip
-NAMES = ["adam", "rmsprop", "sgd"]
+NAMES = ["adam", "rmsprop", "sgd", "momentum_sgd", "adagrad"]
 START = Clock(updates=0, steps=0, total_steps=1)
 
 
@@ -77,7 +77,37 @@ def slow_sgd(c: Config, grads: Array, start: Array) -> Array:
     return start - c.learning_rate * np.cumsum(grads.astype(np.float64), axis=0)
 
 
-SLOW = {"adam": slow_adam, "rmsprop": slow_rmsprop, "sgd": slow_sgd}
+def slow_momentum_sgd(c: Config, grads: Array, start: Array) -> Array:
+    """S1 of the A3C paper: m ← α·m + (1−α)·g;  w ← w − η·m, element by element."""
+    weights, path = [float(w) for w in start], []
+    m = [0.0] * len(weights)
+    for gradient in grads:
+        for i, g in enumerate(map(float, gradient)):
+            m[i] = c.momentum * m[i] + (1 - c.momentum) * g
+            weights[i] -= c.learning_rate * m[i]
+        path.append(list(weights))
+    return np.array(path)
+
+
+def slow_adagrad(c: Config, grads: Array, start: Array) -> Array:
+    """s ← s + g²;  w ← w − η·g/√(s + ε), element by element."""
+    weights, path = [float(w) for w in start], []
+    s = [c.square_sum] * len(weights)
+    for gradient in grads:
+        for i, g in enumerate(map(float, gradient)):
+            s[i] += g * g
+            weights[i] -= c.learning_rate * g / math.sqrt(s[i] + c.epsilon)
+        path.append(list(weights))
+    return np.array(path)
+
+
+SLOW = {
+    "adam": slow_adam,
+    "rmsprop": slow_rmsprop,
+    "sgd": slow_sgd,
+    "momentum_sgd": slow_momentum_sgd,
+    "adagrad": slow_adagrad,
+}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -93,6 +123,9 @@ SLOW = {"adam": slow_adam, "rmsprop": slow_rmsprop, "sgd": slow_sgd}
         {"name": "rmsprop", "decay": 0.5, "momentum": 0.5},
         {"name": "rmsprop", "epsilon": 0.1, "mean_square": 0.0},
         {"name": "sgd", "learning_rate": 0.1},
+        {"name": "momentum_sgd", "learning_rate": 0.1, "momentum": 0.9},
+        {"name": "adagrad", "learning_rate": 0.1},
+        {"name": "adagrad", "learning_rate": 0.01, "square_sum": 0.0, "epsilon": 1e-3},
     ],
 )
 def test_equals_the_slow_transcription(changes: dict[str, Any], seed: int) -> None:
@@ -148,6 +181,20 @@ def test_rmsprop_worked_by_hand() -> None:
 def test_sgd_worked_by_hand() -> None:
     path = run(config(name="sgd", learning_rate=0.5), floats([[2.0, -4.0], [1.0, 0.0]]), np.array([1.0, 1.0]))
     np.testing.assert_array_equal(path, [[0.0, 3.0], [-0.5, 3.0]])
+
+
+def test_adagrad_worked_by_hand() -> None:
+    """From a sum of 7, g = 3 makes 16 and a step of 3/4; then g = 0 none; then g = 3 makes 25: 3/5."""
+    settings = config(name="adagrad", learning_rate=1.0, square_sum=7.0, epsilon=1e-12)
+    path = run(settings, floats([[3.0], [0.0], [3.0]]), np.zeros(1))
+    np.testing.assert_allclose(path[:, 0], [-0.75, -0.75, -1.35], rtol=1e-6)
+
+
+def test_momentum_averages_gradients() -> None:
+    """α = 0.5: m is 1, then 0.5, then 0.25 after one gradient of 2; a sum of gradients would start with 2."""
+    settings = config(name="momentum_sgd", learning_rate=1.0, momentum=0.5)
+    path = run(settings, floats([[2.0], [0.0], [0.0]]), np.zeros(1))
+    np.testing.assert_array_equal(path[:, 0], [-1.0, -1.5, -1.75])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -209,7 +256,13 @@ def test_restored_state_goes_on_bit_for_bit(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "slots"),
-    [("adam", {"m", "v", "steps"}), ("rmsprop", {"mean_square", "momentum", "steps"}), ("sgd", {"steps"})],
+    [
+        ("adam", {"m", "v", "steps"}),
+        ("rmsprop", {"mean_square", "momentum", "steps"}),
+        ("momentum_sgd", {"m", "steps"}),
+        ("adagrad", {"square_sum", "steps"}),
+        ("sgd", {"steps"}),
+    ],
 )
 def test_state_holds_every_slot_and_the_number_of_steps(name: str, slots: set[str]) -> None:
     optimizer = FlatOptimizer(config(name=name), tf.Variable(tf.zeros(3)), None)

@@ -200,6 +200,12 @@ def test_the_scale_of_the_advantages_settles_at_their_size() -> None:
     assert scale(ppo) == pytest.approx(0.2, rel=1e-3)
 
 
+def test_one_segment_does_not_drive_the_scale_beyond_the_size_of_its_advantages() -> None:
+    """Its updates all count the same advantages, in units of the scale that it began with."""
+    assert scale(after_updates(algorithm(), [900.0] * 40)) == pytest.approx(30.0)
+    assert scale(after_updates(algorithm(), [6.0] * 24)) == pytest.approx(1.025**24)  # as slowly as ever
+
+
 def test_a_skipped_update_leaves_the_scale_alone() -> None:
     ppo = algorithm()
     ppo.follow(update(1, 9.0, skipped=True), Clock(1, 0, 1), tf.Variable(0.0))

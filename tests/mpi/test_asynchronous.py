@@ -31,7 +31,7 @@ def gradient_of(rank: int, version: int, samples: int = 5) -> Gradient:
 
 
 def new_optimizer(name: str = "adam", *words: str) -> FlatOptimizer:
-    config = loading.load("paac", [f"optimizer.name={name}", "optimizer.schedule=linear", *words]).optimizer
+    config = loading.load("a2c", [f"optimizer.name={name}", "optimizer.schedule=linear", *words]).optimizer
     first = np.random.default_rng(7).normal(size=PARAMETERS).astype(np.float32)
     return FlatOptimizer(config, tf.Variable(first), 20.0)
 
@@ -53,7 +53,7 @@ class Rank:
         """It starts after the first update of `between` and leaves after the last."""
         first, self._last = between
         words = [f"comm.strategy={strategy}", f"comm.aggregate={aggregate}"]
-        config = loading.load("paac", words).comm
+        config = loading.load("a2c", words).comm
         self.transport = transport
         self.optimizer = optimizer
         self.clock = Clock(first, 5 * first, total_steps)
@@ -83,7 +83,7 @@ def alone(optimizer: FlatOptimizer, rank: int, total_steps: int = 200) -> None:
     """Learn from the gradients of one rank by the all-reduce of a single rank."""
     clock = Clock(0, 0, total_steps)
     around = Surroundings(Loopback(), optimizer, Timings(), clock)
-    strategy = AllReduce(loading.load("paac").comm, around)
+    strategy = AllReduce(loading.load("a2c").comm, around)
     while strategy.clock.steps < total_steps:
         strategy.update(gradient_of(rank, strategy.clock.updates), lambda: False)
 

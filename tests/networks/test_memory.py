@@ -114,7 +114,7 @@ def test_nothing_flows_over_the_end_of_an_episode() -> None:
 
 
 def test_network_puts_the_cells_between_hidden_layer_and_heads() -> None:
-    model = Model(torso="nips", hidden=8, memory=CELLS, init="torso", standardise=False)
+    model = Model(torso="nips", hidden=8, memory=CELLS, init="torso", standardise=False, separate=False)
     net = build(model, spaces(3), HEADS, seed=1)
     assert net.memory_size == 2 * CELLS
     weights = dict(zip(net.layout.names, map(np.array, net.layout.unpack(tf.constant(net.initial))), strict=True))
@@ -137,7 +137,7 @@ def test_network_puts_the_cells_between_hidden_layer_and_heads() -> None:
 
 def test_published_number_of_parameters() -> None:
     """A3C with 256 cells on the network of 2013, for six actions: worked out from the layers' sizes."""
-    model = Model(torso="nips", hidden=256, memory=256, init="torso", standardise=False)
+    model = Model(torso="nips", hidden=256, memory=256, init="torso", standardise=False, separate=False)
     heads = {"policy": Head(6), "value": Head(1)}
     hidden = 16 * (4 * 64 + 1) + 32 * (16 * 16 + 1) + (9 * 9 * 32 + 1) * 256
     total = hidden + (256 + 256 + 1) * 4 * 256 + (256 + 1) * (6 + 1)

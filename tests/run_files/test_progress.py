@@ -11,6 +11,10 @@ def test_what_an_older_version_did_not_have_gets_its_default() -> None:
     assert read_progress({"updates": 7, "steps": 70}) == Progress(updates=7, steps=70)
 
 
+def test_a_target_that_version_0_1_reached_counts_as_one_evaluation() -> None:
+    assert read_progress({"updates": 7, "target_reached": True}).reached_in_a_row == 1
+
+
 def test_what_only_a_newer_version_has_is_refused_by_name() -> None:
     with pytest.raises(NewerVersionError, match="mood"):
         read_progress({"updates": 7, "steps": 70, "mood": "good"})

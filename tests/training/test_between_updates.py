@@ -92,7 +92,8 @@ def test_without_games_no_evaluation_is_due(tmp_path: Path) -> None:
 def test_evaluation_scores_and_when_the_target_counts_as_reached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(tmp_path, "evaluate.games=4", "evaluate.probe_games=2", "train.target_score=10")
+    overrides = "evaluate.games=4", "evaluate.probe_games=2", "train.target_score=10", "evaluate.in_a_row=2"
+    scene = Scene(tmp_path, *overrides)
     results = [Evaluation([11.0, 13.0], full=False), Evaluation([11.0, 13.0, 10.0, 10.0], full=True)]
     monkeypatch.setattr(between_updates, "evaluate", lambda *_: results.pop(0))
     scene.at(8)
@@ -101,18 +102,22 @@ def test_evaluation_scores_and_when_the_target_counts_as_reached(
     assert not scene.evaluate.target_reached  # by the probe alone
     scene.evaluate.at_the_end()
     assert (scene.state.progress.evaluation_score, scene.state.progress.evaluation_games) == (11.0, 4)
-    assert scene.evaluate.target_reached
+    assert not scene.evaluate.target_reached  # by one evaluation
     scene.evaluate.at_the_end()  # has just been done
     assert not results
     assert scene.said == [
         "evaluation after update 8: 12.0, mean of 2 greedy episodes",
-        "evaluation after update 8: 11.0, mean of 4 greedy episodes",
+        "evaluation after update 8: 11.0, mean of 4 greedy episodes; 1 of 2 in a row that reach the target",
     ]
     assert scene.state.progress.evaluation_scores == [11.0, 13.0, 10.0, 10.0]
     best = load_best(tmp_path / "checkpoints", pytest.fail)
     assert best is not None
     assert best.progress["evaluation_scores"] == [11.0, 13.0]
     scene.state.progress.updates = 9
+    results.append(Evaluation([10.0] * 4, full=True))
+    scene.evaluate.after(Scene.update(9))
+    assert scene.evaluate.target_reached
+    scene.state.progress.updates = 10
     assert not scene.evaluate.target_reached  # other weights
 
 

@@ -1,4 +1,4 @@
-"""Greedy games: how many, which, on how many ranks, how they end, and when a target counts as reached."""
+"""Episodes of an evaluation: how many, which, on how many ranks, how they end, and when a target counts as reached."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from dba3c import envs
-from dba3c.actors import greedy
+from dba3c.actors import single_episodes
+from dba3c.config import loading
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from dba3c.run_files.progress import Progress
 from dba3c.seeds import EVALUATION, game_seeds
 from dba3c.training import build
 from dba3c.training.evaluation import Evaluation, evaluate
-from dba3c.types import Array, Step, VectorEnv
+from dba3c.types import Array, Prediction, Step, VectorEnv
 from tests.fakes.batches import spaces
 from tests.fakes.loopback import Loopback
 from tests.fakes.scripted_env import CountingPolicy, Moment, ScriptedPolicy, TapeEnv, game_length
@@ -116,12 +118,75 @@ def test_each_game_is_played_once_with_the_same_score_on_any_number_of_ranks(siz
     assert all(result == Evaluation([score_of(seed) for seed in seeds], full=True) for result in results)
 
 
-def test_episodes_are_remembered_from_their_own_start_only(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("policy", ["greedy", "sampled", "epsilon"])
+def test_episodes_are_remembered_from_their_own_start_only(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups end at different moments, and simulators whose episode is over play on in the next one."""
-    monkeypatch.setattr(greedy, "GROUP", 2)
+    monkeypatch.setattr(single_episodes, "GROUP", 2)
     firsts = iter(range(0, 6, 2))
-    made = greedy.play(CountingPolicy(), lambda n_sim: TapeEnv(n_sim, next(firsts)), np.arange(6), lambda _: None)
+    config, numbers = settings(f"evaluate.policy={policy}", "evaluate.epsilon=0"), np.arange(6)
+    made = single_episodes.play(
+        config, CountingPolicy(), lambda n_sim: TapeEnv(n_sim, next(firsts)), numbers, lambda _: None
+    )
     assert [len(episode.actions) for episode in made] == [game_length(Moment(number, 0, 0)) for number in range(6)]
+
+
+class PaidEnv(SeededEnv):
+    """Every step pays its action, in a sum from which the sequence can be read."""
+
+    def step(self, actions: Array) -> Step:
+        step = super().step(actions)
+        return step._replace(rewards=actions * 3.0**self._steps)
+
+
+class NoisyPolicy(ScriptedPolicy):
+    """Samples one of three actions, whatever it sees; the greedy one is 1."""
+
+    def act(self, observations: Array, noise: Array, _simulators: Array, memory: Array) -> Prediction:
+        nothing = np.zeros(len(observations), np.float32)
+        return Prediction((3 * noise[:, 0]).astype(np.int32), nothing, nothing, memory)
+
+    def greedy(self, observations: Array, memory: Array) -> tuple[Array, Array]:
+        return np.ones(len(observations), np.int32), memory
+
+
+@pytest.mark.parametrize("policy", ["sampled", "epsilon"])
+def test_chance_is_the_same_on_any_number_of_ranks_and_other_for_each_episode(policy: str) -> None:
+    def scores(size: int, *overrides: str) -> list[float]:
+        config = games(13, f"evaluate.policy={policy}", "evaluate.epsilon=0.9", *overrides)
+        results = on_ranks(size, lambda rank: evaluate(config, NoisyPolicy(), lambda n: PaidEnv(n, []), rank))
+        assert all(result == results[0] for result in results)
+        return results[0].scores
+
+    alone = scores(1)
+    assert len(set(alone)) > 9  # some games have two steps only
+    assert scores(2) == scores(3) == alone
+    assert scores(1, "train.seed=1") != alone
+
+
+def test_simulators_that_are_rebuilt_play_the_same_episode_again() -> None:
+    """Its steps are counted from its start, so that the same noise leads to the same score."""
+
+    class FailingEnv(PaidEnv):
+        failures = 1
+
+        def step(self, actions: Array) -> Step:
+            if self._steps == 1 and self.failures:
+                self.failures -= 1
+                nothing = np.zeros(self.n_sim)
+                return Step(self._show(), nothing, nothing > 0, nothing == 0, rebuilt=True)
+            return super().step(actions)
+
+    config = games(4, "evaluate.policy=sampled")
+    whole, rebuilt = (
+        evaluate(config, NoisyPolicy(), lambda n, env=env: env(n, []), Loopback()) for env in (PaidEnv, FailingEnv)
+    )
+    assert rebuilt == whole
+
+
+def test_random_actions_need_actions_that_can_be_counted() -> None:
+    config = loading.load("ppo-control", ["env.game=Pendulum-v1", "evaluate.policy=epsilon"])
+    with pytest.raises(ConfigError, match=r"evaluate\.policy=epsilon: the actions of this game are numbers"):
+        build.agent(config)
 
 
 def test_games_are_drawn_from_seed_and_update() -> None:
@@ -148,13 +213,15 @@ def test_all_simulators_are_closed() -> None:
     assert all(env.closed for env in made)
 
 
-@pytest.mark.parametrize(("still", "steps"), [(100, 6), (5, 60)])
-def test_a_stuck_game_ends_with_its_score_and_a_slow_one_goes_on(
-    still: int, steps: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("policy", "still", "steps"), [("greedy", 100, 6), ("greedy", 5, 60), ("sampled", 100, 60), ("epsilon", 100, 60)]
+)
+def test_a_stuck_game_ends_with_its_score_and_one_that_may_change_goes_on(
+    policy: str, still: int, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(greedy, "STUCK_STEPS", 6)
+    monkeypatch.setattr(single_episodes, "STUCK_STEPS", 6)
     env = StandingEnv(still, give_up=60)
-    result = evaluate(games(1), ScriptedPolicy(), lambda _: env, Loopback())
+    result = evaluate(games(1, f"evaluate.policy={policy}"), NoisyPolicy(), lambda _: env, Loopback())
     assert env.steps == steps
     assert result.scores == [2.0 * steps]
     assert result.cut == (steps == 6)
@@ -200,6 +267,37 @@ def test_target_reached(score: float, full: bool, target: float | None, reached:
     progress.evaluated(score, 50, full, target)
     assert progress.target_reached == reached
     assert (progress.evaluation_score, progress.best_score) == (score, max(score, 50.0))
+
+
+def test_a_target_counts_when_evaluations_in_a_row_reach_it() -> None:
+    """Three evaluations that reach it, one that misses, a probe that misses, and again; each with other weights."""
+    progress, counted = Progress(), list[tuple[int, bool]]()
+    for update, (score, full) in enumerate(
+        [(11.0, True), (9.0, True), (12.0, True), (9.0, False), *[(10.0, True)] * 3]
+    ):
+        progress.updates = update
+        progress.evaluated(score, 50 if full else 10, full, 10.0, in_a_row=2)
+        counted.append((progress.reached_in_a_row, progress.target_reached))
+    assert counted == [(1, False), (0, False), (1, False), (0, False), (1, False), (2, True), (3, True)]
+
+
+def test_the_same_weights_do_not_count_twice() -> None:
+    progress = Progress(updates=5)
+    for _ in range(3):  # as by a job that was killed after its evaluation, and resumed
+        progress.evaluated(11.0, 50, True, 10.0, in_a_row=2)
+        assert (progress.reached_in_a_row, progress.target_reached) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("target", "in_a_row", "left", "reached"),
+    [(10.0, 2, 2, True), (10.0, 3, 2, False), (12.0, 2, 0, False), (None, 2, 0, False), (10.0, 1, 2, True)],
+)
+def test_a_resumed_run_is_judged_by_its_new_target(
+    target: float | None, in_a_row: int, left: int, reached: bool
+) -> None:
+    progress = Progress(evaluation_score=11.0, reached_in_a_row=2, target_reached=True)
+    progress.judge(target, in_a_row)
+    assert (progress.reached_in_a_row, progress.target_reached) == (left, reached)
 
 
 @pytest.mark.parametrize("size", [1, 2])

@@ -105,6 +105,36 @@ def test_several_passes_learn_catch_from_half_the_steps() -> None:
     assert max(float(update.by_rank["max_lag"].max()) for update in updates) == 11  # the last of 12 updates per segment
 
 
+@pytest.mark.parametrize("returns", ["one_step", "sarsa", "n_step"])
+def test_catch_is_learned_by_what_each_action_is_worth(returns: str) -> None:
+    config = catch_settings(
+        "algorithm.name=q", f"algorithm.returns={returns}", "actor.carry=true", "algorithm.target_every_steps=800",
+        "algorithm.epsilons=[0.1, 0.01]", "algorithm.epsilon_steps=6400", "optimizer.beta1=0.9",
+        "optimizer.beta2=0.99", f"train.total_steps={STEPS * 3 // 4}",
+    )  # fmt: skip
+    agent, updates, _ = learn(config)
+    assert mean_score(updates[:20]) < -0.4
+    assert mean_score(updates[-50:]) > 0.5  # one action in twenty is random
+    assert evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean > 0.8
+    assert updates[-1].sums["epsilon"] / updates[-1].samples == pytest.approx(0.055)
+
+
+def test_catch_is_learned_from_a_replay_memory_with_fewer_steps() -> None:
+    config = catch_settings(
+        "algorithm.name=q", "algorithm.returns=one_step", "algorithm.double=true", "algorithm.error_clip=1",
+        "algorithm.target_every_steps=800", "algorithm.epsilons=[0.05]", "algorithm.epsilon_steps=3000",
+        "optimizer.beta1=0.9", "optimizer.beta2=0.99", "env.n_sim=4", "actor.n_steps=1", "train.batch_size=32",
+        "experience.capacity_steps=4000", "experience.warm_up_steps=400", "train.total_steps=6000",
+    )  # fmt: skip
+    agent, updates, progress = learn(config)
+    assert (progress.steps, progress.updates, progress.empty) == (6000, 1500, 99)
+    assert [(update.samples, update.steps) for update in updates[98:101]] == [(0, 4), (32, 4), (32, 4)]
+    assert updates[0].sums.keys() == updates[-1].sums.keys()
+    assert mean_score(updates[:100]) < -0.4
+    assert mean_score(updates[-250:]) > 0.6
+    assert evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean > 0.8
+
+
 def first_gradient(config: Config, done: float) -> Array:
     agent = new_agent(config)
     agent.clock = Clock(0, round(done * 100), 100)

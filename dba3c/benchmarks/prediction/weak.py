@@ -167,14 +167,14 @@ def forecast_served(nodes: int, cores: int, link: str, servers: int, measured: M
 def served_costs(nodes: int, servers: int, link: Link, measured: Measured) -> Costs:
     """What a gradient costs: the clerk's ticket, its node's link, and the slowest of what the servers do.
 
-    A server receives, applies and sends back its slice; the two directions of a link do not hinder each other.
+    A server sends its slice back while others still arrive; the two directions of a link do not hinder each other.
     """
     copying = (measured.push_seconds - measured.ticket_seconds) / servers
     if nodes == 1:
         return Costs(servers=max(copying, measured.ticket_seconds), travel=measured.ticket_seconds)
     sending = measured.message_bytes / link.bandwidth
     slowest = max(copying, measured.ticket_seconds, sending / min(servers, nodes))
-    return Costs(sending, slowest, travel=sending + measured.ticket_seconds + 4 * link.latency)
+    return Costs(sending, slowest, travel=sending / servers + measured.ticket_seconds + 4 * link.latency)
 
 
 def segments(ranks: int, compute_seconds: Array) -> Steps:

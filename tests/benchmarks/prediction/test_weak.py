@@ -59,7 +59,7 @@ def test_servers_by_hand() -> None:
     """A quarter of 1.2 MB over 120 MB/s takes 2.5 ms, longer than a ticket; copying takes 0.2 ms a quarter."""
     link = Link(latency=1e-4, bandwidth=1.2e8)
     costs = weak.served_costs(8, 4, link, STEADY._replace(message_bytes=1.2e6))
-    assert costs == pytest.approx((0.01, 0.0025, 0.01 + 2e-4 + 4e-4))
+    assert costs == pytest.approx((0.01, 0.0025, 0.0025 + 2e-4 + 4e-4))
     assert weak.served_costs(1, 4, link, STEADY) == pytest.approx((0.0, 2e-4, 2e-4))
 
 

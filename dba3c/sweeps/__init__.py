@@ -1,0 +1,1 @@
+"""Many trainings from one small file: games × settings × seeds."""
