@@ -81,6 +81,7 @@ def measure(options: Namespace, bar: Bar) -> Json:
 def ours(task: str, run_dir: Path) -> Json:
     """Train with our preset for such tasks, on one rank with one core, as the other system has it."""
     words = [sys.executable, "-m", "dba3c.train", task, *TASKS[task], "--run-dir", str(run_dir.resolve())]
+    words += ["--evaluate.in_a_row=1"]  # as the other system is stopped
     spent = called(words)
     summary = json.loads((run_dir / "summary.json").read_text(encoding="utf-8"))
     return row(task, peers.OURS, summary["evaluation_score"], summary["evaluation_games"], summary["steps"], spent)
