@@ -21,7 +21,7 @@ from dba3c.run_files import write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.trained_agents import add_agent_options, chosen
 from dba3c.training.evaluation import Evaluation, cut_off, evaluate
-from dba3c.training.ranks import watch_start
+from dba3c.training.ranks import watch_start, watched
 
 
 def parser() -> Parser:
@@ -48,11 +48,9 @@ def play_and_report(world: World, argv: list[str]) -> int:
     options = agreed(world, lambda: parser().parse_args(argv))
     saved = agreed(world, lambda: chosen(options, resolve_title, options.best))
     load_tensorflow(world.threads, world.phase)
-    world.comm.Barrier()  # from here on no rank has a reason to be silent for long
-    watchdog.set(saved.config.comm.silence_seconds)
-    result = play(world, saved)
-    watchdog.close()
-    return report(saved, result, options.json) if world.rank == 0 else EXIT_OK
+    with watched(world, watchdog, saved.config.comm.silence_seconds, "evaluating"):
+        result = play(world, saved)
+        return report(saved, result, options.json) if world.rank == 0 else EXIT_OK
 
 
 def play(world: World, saved: Checkpoint) -> Evaluation:

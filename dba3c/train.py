@@ -73,7 +73,7 @@ def start_ranks(argv: list[str]) -> int:
 
 
 def train(world: World, argv: list[str]) -> int:
-    from dba3c import comm, envs  # comm starts MPI, which --help need not
+    from dba3c import envs
 
     watchdog = watch_start(world)
     asked = agreed(world, lambda: order.request(parser(), argv, world.size))
@@ -81,7 +81,7 @@ def train(world: World, argv: list[str]) -> int:
     config, run_dir, note = agreed(world, lambda: order.resolve(asked, world.size, saved))
     agreed(world, lambda: handshake.check(world.comm, config, envs.fingerprint(config.env), world.hosts))
     agreed(world, lambda: consistency.check_ranks(config, world.size))
-    agreed(world, lambda: comm.refuse_unusable(config.comm, world.hosts))
+    agreed(world, lambda: order.refuse_unusable(config, world))
     plan = agreed(world, lambda: planned(os.environ.get(VARIABLE, "")))
     if asked.dry_run:
         watchdog.close()

@@ -31,8 +31,9 @@ collect_ignore = [] if os.environ.get("DBA3C_UNDER_MPI") else ["mpi"]
 Happened = Callable[..., None]
 FAULTS_PAGE = """# Faults
 
-What happened to four real ranks (hosts: network namespaces under a real Slurm) in the last run of `make faults`, which
-wrote this page; `make test` runs the same tests. Seconds: until the job had ended or went on. Lost: of the learning.
+What happened in the last run of `make faults`, which wrote this page; `make test` runs the same tests. Ranks are real
+processes under mpirun; hosts are network namespaces under a real Slurm. Seconds: until the job had ended or training
+continued, the longest of several tries. Lost: of the learning.
 
 """
 
@@ -46,32 +47,56 @@ def no_job_outlives_its_test() -> Iterator[None]:
 
 @pytest.fixture
 def happened(record_property: Callable[[str, object], None], request: pytest.FixtureRequest) -> Happened:
-    """Tell the table of faults what became of this one (@pytest.mark.fault(row, what))."""
+    """Enter into the table of faults what became of this one (@pytest.mark.fault(row, what))."""
     row, fault = request.node.get_closest_marker("fault").args
 
-    def tell(outcome: str, seconds: float | None = None, lost: str = "nothing") -> None:
-        record_property("fault", (row, fault, outcome, "" if seconds is None else f"{seconds:.1f}", lost))
+    def enter(outcome: str, seconds: float | None = None, lost: str = "nothing") -> None:
+        record_property("fault", (row, fault, outcome, seconds, lost))
 
-    return tell
+    return enter
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "fault(row, what): a row of the table of faults")
+    config.addinivalue_line("markers", "fault(row, what, outcome=None, lost): a row of the table of faults")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Enter the outcome that a marker foretells, if the test has passed."""
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
+    marker = item.get_closest_marker("fault")
+    if marker and len(marker.args) > 2 and report.when == "call" and report.passed:
+        row, fault, what, *lost = marker.args
+        report.user_properties.append(("fault", (row, fault, what, None, lost[0] if lost else "nothing")))
+
+
+def fault_rows(entries: list[Any]) -> list[tuple[str, ...]]:
+    """One row for entries that differ in their seconds only, with the longest."""
+    longest: dict[tuple[int, str, str, str], float | None] = {}
+    for row, fault, outcome, seconds, lost in entries:
+        key = (row, fault, outcome, lost)
+        longest[key] = seconds if longest.get(key) is None else max(longest[key] or 0.0, seconds or 0.0)
+    return [
+        (str(row), fault, outcome, "" if seconds is None else f"{seconds:.1f}", lost)
+        for (row, fault, outcome, lost), seconds in sorted(longest.items(), key=lambda item: item[0])
+    ]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """What became of each fault; also into the file that FAULT_TABLE names."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
-    rows = sorted(value for report in reports for name, value in report.user_properties if name == "fault")
+    rows = fault_rows([value for report in reports for name, value in report.user_properties if name == "fault"])
     if not rows:
         return
-    table = [("no.", "fault", "what happened", "seconds", "lost"), *[tuple(map(str, row)) for row in rows]]
+    table = [("no.", "fault", "what happened", "seconds", "lost"), *rows]
     widths = [max(len(row[column]) for row in table) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
     terminalreporter.section("faults")
     terminalreporter.line("\n".join(lines))
     if "FAULT_TABLE" in os.environ:
-        markdown = ["| " + " | ".join(row) + " |" for row in [table[0], ("---",) * 5, *table[1:]]]
+        cells = [[cell.replace("|", "\\|") for cell in row] for row in [table[0], ("---",) * 5, *table[1:]]]
+        markdown = ["| " + " | ".join(row) + " |" for row in cells]
         Path(os.environ["FAULT_TABLE"]).write_text(FAULTS_PAGE + "\n".join(markdown) + "\n", encoding="utf-8")
 
 

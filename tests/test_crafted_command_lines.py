@@ -1,6 +1,6 @@
 """Command lines and configurations that somebody crafted: each is taken, or refused in one line.
 
-All of them: CRAFTED=2000 python -m pytest tests/test_crafted_command_lines.py
+All 2,000 of them: make crafted
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,10 @@ from dba3c.config.messages import ConfigError
 from dba3c.envs import resolve_title
 from dba3c.run_files import trained_agents
 from dba3c.training.injected import planned
+from tests.conftest import Happened
 from tests.fakes.memory import peak_of
 
-COUNT = int(os.environ.get("CRAFTED", "400"))
+COUNT = 2000 if os.environ.get("CRAFTED") == "all" else 400
 MOST_MEMORY = 100e6  # bytes
 Dice = random.Random
 SECTIONS = yaml.safe_load(HYPERPARAMS.read_text(encoding="utf-8"))
@@ -69,7 +71,9 @@ def understand(verb: object, words: list[str]) -> object:
     return verb.parser().parse_args(words)  # type: ignore[attr-defined]
 
 
-def assert_taken_or_refused(work: Callable[[], object]) -> None:
+def assert_taken_or_refused(work: Callable[[], object]) -> int:
+    """Return the memory that it took."""
+
     def tried() -> None:
         try:
             work()
@@ -78,20 +82,28 @@ def assert_taken_or_refused(work: Callable[[], object]) -> None:
             assert len(text) < 1100
             assert text.isprintable(), text
 
-    assert peak_of(tried) < MOST_MEMORY
+    peak = peak_of(tried)
+    assert peak < MOST_MEMORY
+    return peak
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_crafted_command_lines_are_taken_or_refused(tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.fault(39, "crafted command lines")
+def test_crafted_command_lines_are_taken_or_refused(
+    tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch, happened: Happened
+) -> None:
     monkeypatch.chdir(tmp_path)
+    peaks = [0]
     for number in range(part, COUNT // 2, 4):
         dice = Dice(number)
         verb = dice.choice([train, train, train, *OPTIONS])
         words = [odd_word(dice, OPTIONS[verb]) for _ in range(dice.choice((1, 1, 2, 4)))]
         if not {"-h", "--help"} & set(words):
-            assert_taken_or_refused(lambda verb=verb, words=words: understand(verb, words))  # type: ignore[misc]
-        assert_taken_or_refused(lambda dice=dice: planned(f"{dice.choice(ODD)}:{dice.choice(ODD)}:kill"))  # type: ignore[misc]
+            peaks += [assert_taken_or_refused(partial(understand, verb, words))]
+        peaks += [assert_taken_or_refused(partial(planned, f"{dice.choice(ODD)}:{dice.choice(ODD)}:kill"))]
     assert not list(tmp_path.iterdir())
+    print(f"{COUNT // 2} command lines, part {part + 1} of 4: at most {max(peaks) / 1e6:.0f} MB each")
+    happened(f"{COUNT // 2}: each accepted or refused in one line")
 
 
 def odd_yaml(dice: Dice) -> bytes:
@@ -108,10 +120,14 @@ def odd_yaml(dice: Dice) -> bytes:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_crafted_configurations_are_taken_or_refused(tmp_path: Path, part: int) -> None:
+@pytest.mark.fault(39, "crafted yaml files")
+def test_crafted_configurations_are_taken_or_refused(tmp_path: Path, part: int, happened: Happened) -> None:
     file = tmp_path / "mine.yaml"
+    peaks = [0]
     for number in range(part, COUNT // 2, 4):
         dice = Dice(number)
         file.write_bytes(odd_yaml(dice))
-        assert_taken_or_refused(lambda: understand(train, [f"--config={file}", "--preset=paac"]))
+        peaks += [assert_taken_or_refused(partial(understand, train, [f"--config={file}", "--preset=a2c"]))]
     assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
+    print(f"{COUNT // 2} yaml files, part {part + 1} of 4: at most {max(peaks) / 1e6:.0f} MB each")
+    happened(f"{COUNT // 2}: each accepted or refused in one line")

@@ -29,6 +29,11 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
     return error
 
 
+@pytest.mark.fault(
+    46,
+    "evaluate --json in a folder that does not exist",
+    "refused in one line, code 2, before any episode",
+)
 def test_a_place_that_the_scores_cannot_be_written_to_is_refused_at_once(
     run_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

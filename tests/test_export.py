@@ -90,6 +90,11 @@ def test_the_file_can_be_named(run_dir: Path, tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("game", ["/any/path", "../../escaped", "..", "a/b"])
+@pytest.mark.fault(
+    37,
+    "config.yaml that names a path as its game: dba3c export",
+    "refused in one line, code 2; nothing is written",
+)
 def test_a_run_cannot_choose_where_its_agent_is_written(
     run_dir: Path, tmp_path: Path, config: Config, game: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

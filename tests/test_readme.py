@@ -17,7 +17,21 @@ import yaml
 from rich.console import Console
 
 import dba3c
-from dba3c import bench, evaluate, export, games, record, report, results, show_config, status, train, tune, version
+from dba3c import (
+    bench,
+    evaluate,
+    export,
+    games,
+    record,
+    report,
+    results,
+    show_config,
+    status,
+    sweep,
+    train,
+    tune,
+    version,
+)
 from dba3c.__main__ import COMMANDS
 from dba3c.config import loading
 from dba3c.run_files.display import Display
@@ -40,6 +54,7 @@ PARSERS: dict[str, Callable[[list[str]], object]] = {
     "export": lambda words: export.parser().parse_args(words),
     "results": lambda words: results.parser().parse_args(words),
     "status": lambda words: status.parser().parse_args(words),
+    "sweep": lambda words: sweep.parser().parse_args(words),
     "tune": lambda words: tune.parser().parse_args(words),
     "games": lambda words: games.parser().parse_args(words),
     "version": lambda words: version.parser().parse_args(words),
@@ -86,7 +101,7 @@ def test_the_example_of_an_own_algorithm_environment_and_network_trains(tmp_path
         "train.target_score": "none",
     }  # fmt: skip
     words = [f"--{key}={value}" for key, value in (NAMES | short).items()]
-    command = [sys.executable, "-m", "dba3c.train", "--preset=paac", "--game=pong", "--run-dir=run", *words]
+    command = [sys.executable, "-m", "dba3c.train", "--preset=a2c", "--game=pong", "--run-dir=run", *words]
     result = subprocess.run(command, cwd=extended(tmp_path), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
@@ -180,7 +195,7 @@ def test_stiff_sentences_are_gone(sentence: str) -> None:
 
 
 def test_readme_shows_the_panel_as_it_is() -> None:
-    shares = {"env": 0.40, "predict": 0.25, "play": 0.0, "gradient": 0.21, "wait": 0.06, "apply": 0.04}
+    shares = {"env": 0.40, "predict": 0.25, "play": 0.0, "sample": 0.0, "gradient": 0.21, "wait": 0.06, "apply": 0.04}
     figures = {f"{part}_share": share for part, share in shares.items()} | {
         "steps_per_second": 1677.8, "seconds_left": 4713.0, "online_score": 1.9, "slowest_rank": 1, "dropped": 0,
         "lag": 0.0, "policy_loss": 0.012, "value_loss": 0.094, "entropy": 1.21, "gradient_norm": 0.37,

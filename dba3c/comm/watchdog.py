@@ -43,7 +43,8 @@ class Task(NamedTuple):
     """What a rank is busy with."""
 
     what: str
-    seconds: float  # that it may take
+    usual: float  # seconds after which it is reported that it takes long
+    most: float  # seconds that it may take
     since: float  # time.monotonic()
     reported: bool = False  # that it takes long
 
@@ -64,23 +65,31 @@ class NullWatchdog:
 
 class Watchdog:
     def __init__(
-        self, transport: Transport, names: list[str], silence_seconds: float, on_failure: Say, say: Say
+        self,
+        transport: Transport,
+        names: list[str],
+        silence_seconds: float,
+        on_failure: Say,
+        say: Say,
+        start_seconds: float = float("inf"),
     ) -> None:
-        """`names` are those of the ranks; `transport` is the watchdog's own.
+        """`names` are those of the ranks; `transport` is the watchdog's own; the start may take `start_seconds`.
 
         `on_failure` gets, once, who failed and how; it must end the job.
         """
         self._transport = transport
         self._names = names
         self._own = Beat(0, BUSY)
-        self._task = Task("starting", float("inf"), time.monotonic())
+        self._task = Task("starting", silence_seconds, start_seconds, time.monotonic())
         self._resumed = time.monotonic()
+        self._newest = 0  # update that any rank has finished
         self._on_failure = on_failure
         self._say = say
         self.set(silence_seconds)
         self._durations: deque[float] = deque(maxlen=100)  # of updates
         others = range(1, len(names)) if transport.rank == 0 else range(1)
         self._last = {rank: LastBeat(self._own, time.monotonic()) for rank in others}
+        self._looked = time.monotonic()  # last time that the thread ran
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True, name="watchdog")
         self._thread.start()
@@ -109,7 +118,7 @@ class Watchdog:
         It is reported once if it takes longer than a silent rank may be silent.
         """
         before = self._own, self._task
-        self._task = Task(what, seconds, time.monotonic())
+        self._task = Task(what, self._limit, seconds, time.monotonic())
         self._own = self._own._replace(doing=BUSY)
         try:
             yield
@@ -124,13 +133,11 @@ class Watchdog:
 
     def _watch(self) -> None:
         try:
-            looked = time.monotonic()
             while not self._closing.wait(self._period):
+                self._note_absence()
                 self._send_beats()
                 self._receive_beats()
-                before, looked = looked, time.monotonic()
-                if looked - before > WORTH_REPORTING + self._period:
-                    self._restart_clocks()
+                self._note_absence()
                 failure = self._failure()
                 if failure is not None:
                     self._on_failure(failure)
@@ -138,9 +145,12 @@ class Watchdog:
         except RanksFailedError:
             pass  # the main thread will meet the same error and handles it
 
-    def _restart_clocks(self) -> None:
-        """Excuse the others: this rank itself was away, stopped by a signal, say."""
-        now = time.monotonic()
+    def _note_absence(self) -> None:
+        """Excuse the others if this rank itself was away, stopped by a signal, say."""
+        before, now = self._looked, time.monotonic()
+        self._looked = now
+        if now - before < WORTH_REPORTING + self._period:
+            return
         self._last = {rank: last._replace(when=now) for rank, last in self._last.items()}
         self._task = self._task._replace(since=now)
         self._resumed = now
@@ -161,13 +171,9 @@ class Watchdog:
 
     def _failure(self) -> str | None:
         """Name the rank that has failed, if one has."""
-        now, own = time.monotonic(), self._names[self._transport.rank]
-        if self._own.doing == BUSY and now - self._task.since > self._task.seconds:
-            return f"{own} has been {self._task.what} for {self._task.seconds:g} s"
-        if self._own.doing == BUSY and not self._task.reported and now - self._task.since > self._limit:
-            self._task = self._task._replace(reported=True)
-            if self._task.seconds < float("inf"):
-                self._say(f"{own} has been {self._task.what} for {self._limit:g} s so far")
+        now = time.monotonic()
+        if self._own.doing == BUSY and (overdue := self._overdue(now)):
+            return overdue
         # All but rank 1 would say the same of rank 0; they leave the message to it.
         limit = self._limit + self._period * min(max(self._transport.rank - 1, 0), BEATS_PER_LIMIT / 2)
         for rank, last in self._last.items():
@@ -178,10 +184,23 @@ class Watchdog:
                 )
         return self._stuck(now) if self._transport.rank == 0 and self._last else None
 
+    def _overdue(self, now: float) -> str | None:
+        """Say that this rank's own task takes too long; one that takes long, but not yet too long, is reported once."""
+        own, task = self._names[self._transport.rank], self._task
+        took = now - task.since
+        if took > task.most:
+            return f"{own} has been {task.what} for {task.most:g} s"
+        if took > task.usual and not task.reported:
+            self._task = task._replace(reported=True)
+            if task.most < float("inf"):
+                self._say(f"{own} has been {task.what} for {task.usual:g} s so far")
+        return None
+
     def _stuck(self, now: float) -> str | None:
-        """On rank 0: name the ranks that keep the others waiting for longer than an update can take."""
+        """On rank 0: name the ranks without which there has been no update for longer than one can take."""
         beats = {0: self._own} | {rank: last.beat for rank, last in self._last.items()}
-        if BUSY in {beat.doing for beat in beats.values()}:
+        before, self._newest = self._newest, max(beat.update for beat in beats.values())
+        if self._newest > before or BUSY in {beat.doing for beat in beats.values()}:
             self._resumed = now
             return None
         if any(now - last.when > 3 * self._period for last in self._last.values()):
@@ -190,8 +209,9 @@ class Watchdog:
         waited = now - self._resumed
         if waited < max(self._limit, PATIENCE * usual):
             return None
-        late = [rank for rank, beat in beats.items() if beat.doing == COMPUTING and beat.update <= self._own.update]
-        who = ", ".join(self._names[rank] for rank in late) or "the network"
+        computing = {rank: beat for rank, beat in beats.items() if beat.doing == COMPUTING}
+        behind = [rank for rank, beat in computing.items() if beat.update < self._newest]  # where the others meet
+        who = ", ".join(self._names[rank] for rank in behind or computing) or "the network"
         return f"{who} is stuck in update {self._own.update + 1:,}: the other ranks have waited for {waited:.0f} s"
 
 
@@ -214,7 +234,12 @@ class Watched:
 
 
 def make_watchdog(
-    transport: Transport, names: list[str], silence_seconds: float, on_failure: Say, say: Say
+    transport: Transport,
+    names: list[str],
+    silence_seconds: float,
+    on_failure: Say,
+    say: Say,
+    start_seconds: float = float("inf"),
 ) -> Watchdog | NullWatchdog:
     """Start a watchdog, unless there are other ranks to hear of and no thread may do it."""
     from dba3c.comm.mpi import can_use_threads
@@ -222,4 +247,4 @@ def make_watchdog(
     if len(names) > 1 and not can_use_threads():
         say("no watchdog: this MPI library does not allow calls from several threads (MPI_THREAD_MULTIPLE)")
         return NullWatchdog()
-    return Watchdog(transport.duplicate(), names, silence_seconds, on_failure, say)
+    return Watchdog(transport.duplicate(), names, silence_seconds, on_failure, say, start_seconds)

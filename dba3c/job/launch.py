@@ -17,16 +17,21 @@ from pathlib import Path
 from dba3c.config.messages import ConfigError
 from dba3c.job import cores
 from dba3c.job.exit import CODE_FILE, CODES, EXIT_ERROR, EXIT_STOPPED
-from dba3c.job.process import RANKS_OF_MPIRUN, TERMINAL, say
+from dba3c.job.process import RANKS_OF_MPIRUN, TERMINAL, ensure_home, say
 from dba3c.job.signals import STOP_SIGNALS
 from dba3c.job.single_host import single_host
 
 ALLOW_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # as containers need it
 YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1", "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1"}  # ranks that wait leave the core
 EXPLAINED = (b"exited with non-zero status", b"MPI_ABORT was invoked", b"User defined signal 1")  # ranks said why
+OUT_OF_MEMORY = (
+    "dba3c: the kernel has killed a rank because memory ran out; try fewer simulators (--env.n_sim) or fewer ranks, or"
+    " give the job more memory; the same command resumes from the last save"
+)
 NOTHING_LOST = "nothing was lost"  # as ranks say that are asked to stop before training began
 GONE = b"PMIX ERROR: PMIX_ERR_UNREACH"  # mpirun could not reach a rank that had left
 DEAF = signal.SIGUSR1, 128 + signal.SIGUSR1  # mpirun, or a rank, did not listen to signals yet
+KILLED = 128 + signal.SIGKILL  # mpirun's code if a rank was
 RULE = b"-" * 60
 MOST_LINES = 40  # of one of mpirun's own messages
 PR_SET_PDEATHSIG = 1
@@ -63,6 +68,7 @@ def is_rank() -> bool:
 
 def launch(ranks: int, module: str, argv: list[str]) -> int:
     """Run a module of this package on ranks of this machine; return the exit code that the ranks agree on."""
+    ensure_home()
     launcher = mpirun()
     has = len(cores.place("").cores)
     words = [launcher, *options(ranks, is_open_mpi(launcher)), sys.executable, "-m", module, *argv]
@@ -71,6 +77,7 @@ def launch(ranks: int, module: str, argv: list[str]) -> int:
         environment = single_host(os.environ, ranks) | ALLOW_ROOT | {CODE_FILE: str(code_file)}
         environment |= YIELD if ranks > has else {}
         environment |= {TERMINAL: os.ttyname(2)} if os.isatty(2) else {}
+        killed_before = oom_kills()
         process = subprocess.Popen(
             words,
             env=environment,
@@ -88,7 +95,18 @@ def launch(ranks: int, module: str, argv: list[str]) -> int:
             noted = int(code_file.read_text(encoding="ascii"))
     if stop.asked and abs(code) in DEAF and not explained:
         say(f"dba3c: stopped before training began; {NOTHING_LOST}")
+    if code == KILLED and oom_kills() > killed_before:
+        say(OUT_OF_MEMORY)
     return known(code, noted, stop.asked)
+
+
+def oom_kills(statistics: Path = Path("/proc/vmstat")) -> int:
+    """Count the processes of this host that the kernel has killed since boot because memory ran out; 0 if unknown."""
+    with suppress(OSError, ValueError):
+        for line in statistics.read_text(encoding="ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
 
 
 def known(code: int, noted: int | None, asked: bool) -> int:

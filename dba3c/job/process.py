@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO
 
 from dba3c.types import Say
@@ -36,6 +38,11 @@ def to_stderr(text: str) -> None:
         os.write(HIDDEN[-1], f"{text}\n".encode())
     else:
         print(text, file=sys.stderr, flush=True)
+
+
+def ensure_home() -> None:
+    """Set HOME if it is not: neither mpirun nor the ranks of Open MPI start without one."""
+    os.environ.setdefault("HOME", tempfile.gettempdir())
 
 
 def open_streams() -> None:
@@ -117,3 +124,9 @@ def stderr_of_mpirun() -> str:
     """Name the stderr of the mpirun on this host that started us; empty if none did, as a shell's is not for us."""
     started = any(name in os.environ for name in RANKS_OF_MPIRUN)
     return os.readlink(f"/proc/{os.getppid()}/fd/2") if started else ""
+
+
+def available_memory(file: Path = Path("/proc/meminfo")) -> int:
+    """Return the bytes of this host that programs can still take without swapping."""
+    figures = dict(line.split(":", 1) for line in file.read_text(encoding="ascii").splitlines())
+    return int(figures["MemAvailable"].split()[0]) * 1024

@@ -39,7 +39,8 @@ class StartGuard:
     def __init__(self, seconds: float) -> None:
         reader, self._writer = os.pipe()
         parent = os.getpid()
-        if os.fork() == 0:
+        self._child = os.fork()
+        if self._child == 0:
             os.close(self._writer)
             try:
                 watch(reader, parent, seconds)
@@ -53,6 +54,9 @@ class StartGuard:
         if self._writer >= 0:
             os.close(self._writer)
             self._writer = -1
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self._child, signal.SIGKILL)  # it may be stopped, and would be waited for
+                os.waitpid(self._child, 0)
 
 
 def watch(reader: int, parent: int, seconds: float) -> None:

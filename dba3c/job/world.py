@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dba3c.job import cores
 from dba3c.job.cores import Place
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_ERROR, EXIT_STOPPED, abort, fail, foresee, note_code
-from dba3c.job.process import log, open_streams, say, settle_streams, to_stderr
+from dba3c.job.process import ensure_home, log, open_streams, say, settle_streams, to_stderr
 from dba3c.job.signals import StopSignal
 from dba3c.job.start_guard import TASK_NUMBERS, StartGuard, start_seconds, task_number
 
@@ -152,7 +151,7 @@ def run_job(body: Callable[[World], int], watched: bool = False) -> int:
     A `watched` program starts a watchdog and then releases the guard over the start; for others this does.
     """
     open_streams()
-    os.environ.setdefault("HOME", tempfile.gettempdir())  # Open MPI does not start without one
+    ensure_home()
     alone = StopSignal(lambda number: end_start(number, None))
     guard = StartGuard(start_seconds())
     world = start()._replace(guard=guard)

@@ -37,7 +37,7 @@ class TakenError(ConfigError):
 
 
 class Claim:
-    """A run directory that this job has locked; somebody may remove it, and another job make it anew."""
+    """A run directory that this job has locked; it may be removed, and created again by another job."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,11 +53,11 @@ class Claim:
 
     @property
     def replaced(self) -> bool:
-        """Whether another job has made the directory anew and locked it, even if it has ended since."""
+        """Whether another job has created the directory again and locked it, even if it has ended since."""
         return not self.holds and os.path.lexists(self._path / "lock")
 
     def renew(self) -> None:
-        """Make the directory anew and lock it; TakenError if another job was faster, ConfigError if it cannot be."""
+        """Create the directory again and lock it; TakenError if another job was faster, ConfigError if it cannot be."""
         lock = lock_directory(self._path)
         self._lock.close()
         self._lock = lock
@@ -73,7 +73,7 @@ class Claim:
 
 
 class RunDirectory:
-    """Looks after the run directory: one that was removed is made anew; one that another job took ends this job."""
+    """Looks after the run directory: one that was removed is created again; one that another job took ends this job."""
 
     def __init__(self, run_dir: Path, claim: Claim | None, log: Log) -> None:
         """`claim` is None on ranks that write nothing."""
@@ -101,7 +101,7 @@ class RunDirectory:
             if not self.taken:
                 self.claim.renew()
                 self._log.reopen()
-                self._log.say(f"{self._run_dir} or its lock was removed: it is made anew, and training continues")
+                self._log.say(f"{self._run_dir} or its lock was removed: it was created again, and training continues")
         except TakenError:
             self.taken = True
         except ConfigError:

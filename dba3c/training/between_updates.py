@@ -68,7 +68,7 @@ class Log:
             self.say(note)
 
     def reopen(self) -> None:
-        """Begin the files anew, which were removed."""
+        """Begin new files in place of those that were removed."""
         self._write_config()
         self._metrics.open_files(self._state.progress)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dba3c import envs, networks
+from dba3c.actors.experience import Experience
 from dba3c.actors.idle import Idle
 from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
@@ -17,6 +19,7 @@ from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
+from dba3c.learning.clipping import GuardedLearner, Learner
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.learning.shards import Shards
 from dba3c.networks.normalisation import normaliser_for
@@ -27,6 +30,9 @@ from dba3c.seeds import REBUILT, game_seeds
 from dba3c.timings import Timings
 from dba3c.training.injected import Faults, FaultyEnv
 from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Transport, VectorEnv
+
+if TYPE_CHECKING:
+    from dba3c.training.ranks import Ranks
 
 
 def agent(config: Config) -> Agent:
@@ -53,6 +59,14 @@ def trained(saved: Checkpoint) -> Agent:
     learned.load(saved.weights, clock)
     learned.normaliser.restore(saved.statistics)
     return learned
+
+
+def guarded(learner: Learner, agent: Agent, ranks: Callable[[], Ranks]) -> Learner:
+    """Let a learner drop outliers, if its algorithm wants that."""
+    outliers = getattr(agent.algorithm, "outliers", None)
+    if outliers is None:
+        return learner
+    return GuardedLearner(learner, outliers, lambda: ranks().world.rank, lambda text: ranks().say_here(text))
 
 
 def optimizer(config: Config, learner: Agent) -> FlatOptimizer:
@@ -98,7 +112,10 @@ def actor(
 
     make_actor = names.find("actor.kind", config.actor.kind)
     made: Actor = make_actor(config, simulators, policy, worker * config.env.n_sim, threads, timings)
-    return made
+    if not config.experience.capacity_steps:
+        return made
+    spaces, history = envs.spaces(config.env), envs.history(config.env)
+    return Experience(config, made, policy, spaces, history, worker, timings)
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:

@@ -12,7 +12,8 @@ from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES
 from dba3c.job.command_line import Parser, split_overrides
 from dba3c.job.exit import EXIT_OK
-from dba3c.job.process import load_tensorflow, say
+from dba3c.job.process import available_memory, load_tensorflow, say
+from dba3c.job.world import World
 from dba3c.run_files.untrusted import read as read_file
 
 MOST_RANKS = 1024  # that one machine could hold
@@ -36,7 +37,7 @@ class Order(NamedTuple):
 
     config: Config
     run_dir: Path
-    note: str  # what preset auto chose, and why
+    note: str  # what preset auto chose, and why; or what a preset is called now
 
 
 def request(parser: Parser, argv: list[str], size: int | None = None) -> Request:
@@ -70,7 +71,8 @@ def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:
     if asked.preset == auto.NAME:
         config, note = auto.resolve(asked.game, ranks, asked.overrides, asked.config_file, saved, asked.profile)
     else:
-        config, note = loading.load(asked.preset, asked.overrides, asked.config_file), ""
+        config = loading.load(asked.preset, asked.overrides, asked.config_file)
+        note = loading.note_renamed(asked.preset)
     for name in config.targets:
         envs.resolve_title(envs.profile_of(name), name, "targets")
     return Order(config, asked.run_dir, note)
@@ -93,7 +95,7 @@ def check_ranks(ranks: int | None, size: int | None) -> None:
 
 
 def say_chosen(note: str, rank: int) -> None:
-    """Say once in the whole job what preset auto chose."""
+    """Say once in the whole job what preset was chosen."""
     if note and rank == 0:
         say(note)
 
@@ -135,3 +137,28 @@ def ends(config: Config, updates: int) -> str:
         in_a_row = f" in {times} evaluations in a row" if times > 1 else ""
         ways.append(f"when the mean of {played} reaches {config.target_score:g}{in_a_row}")
     return ", or ".join(ways)
+
+
+def refuse_unusable(config: Config, world: World) -> None:
+    """Refuse what the libraries and hosts of this job cannot do."""
+    from dba3c import comm  # starts MPI, which --help need not
+
+    comm.refuse_unusable(config.comm, world.hosts)
+    if config.experience.capacity_steps:
+        refuse_large_experience(config, world.hosts.count(world.host), available_memory())
+
+
+def refuse_large_experience(config: Config, ranks_of_host: int, available: int) -> None:
+    """Refuse replay memories that will not fit on this host, beside each other, before hours have filled them."""
+    from dba3c import envs  # loads ale-py, which --help need not wait for
+    from dba3c.actors.experience import bytes_per_step
+
+    per_step = bytes_per_step(envs.spaces(config.env), envs.history(config.env))
+    needed = per_step * config.experience.capacity_steps * ranks_of_host
+    if needed > available:
+        ranks = f"{ranks_of_host} rank{'s' * (ranks_of_host > 1)}"
+        fits = available // per_step // ranks_of_host
+        raise ConfigError(
+            f"experience.capacity_steps={config.experience.capacity_steps}: {ranks} of this host would keep"
+            f" {needed / 1e9:.1f} GB, but {available / 1e9:.1f} GB are available; use at most {fits}, or fewer ranks"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # needs TensorFlow
     from dba3c.training.state import State
 
 MakeStrategy = Callable[[Transport], Strategy]
+START_LIMITS = 4.0  # that a start may take: a rank that loads from a slow disk is alive, one that hangs in it seems so
 SAVE_SECONDS = 30.0  # that an emergency save may take: the disk may be what has failed
 
 
@@ -160,7 +161,21 @@ def watch_start(world: World) -> Watchdog | NullWatchdog:
         process.say(f"dba3c: rank {world.rank} on {world.host}: {failure}; the job ends")
         abort(world.comm, EXIT_LOST)
 
-    watchdog = make_watchdog(MpiTransport(world.comm), world.names, start_seconds(), end_job, process.say)
+    limit = start_seconds()
+    watchdog = make_watchdog(MpiTransport(world.comm), world.names, limit, end_job, process.say, START_LIMITS * limit)
     if world.guard is not None:
         world.guard.release()
     return watchdog
+
+
+@contextlib.contextmanager
+def watched(
+    world: World, watchdog: Watchdog | NullWatchdog, silence_seconds: float, what: str
+) -> Generator[None, None, None]:
+    """Watch over work, however long it takes, until it is done on all ranks: MPI_Finalize waits for a minute only."""
+    world.comm.Barrier()  # from here on no rank has a reason to be silent for long
+    watchdog.set(silence_seconds)
+    with watchdog.busy(what):
+        yield
+        world.comm.Barrier()
+    watchdog.close()

@@ -22,7 +22,7 @@ from dba3c.training.between_updates import CheckWeights, Consumer, Evaluate, Log
 from dba3c.training.injected import Faults
 from dba3c.training.ranks import Ranks
 from dba3c.training.state import State
-from dba3c.types import Strategy, Transport, Update
+from dba3c.types import Json, Strategy, Transport, Update
 
 
 class Run:
@@ -47,7 +47,8 @@ class Run:
         self._timings = injected.timings(config.debug, world.rank)
         world.phase("building the network")
         self._agent = agreed(world, lambda: build.agent(config))
-        self._learner = injected.learner(self._agent, faults, config.debug.staleness)
+        learner = injected.learner(self._agent, faults, config.debug.staleness)
+        self._learner = build.guarded(learner, self._agent, lambda: self._ranks)
         self._optimizer = build.optimizer(config, self._agent)
         self._state = State(config, self._agent, self._optimizer, run_dir)
         self._log = Log(config, run_dir, self._state)
@@ -187,14 +188,10 @@ class Run:
             saved = self._ranks.transport.broadcast(not self._directory.taken and (kept_exact or self._save.save()))
             figures = self._log.pace.figures(self._ranks.world.size)
             summary = outcome.summary(self._config, self._progress, self._ranks, self._agent) | figures
+            code = code if saved else EXIT_NOT_SAVED
+            self._say_last(self._last_line(code), code, summary)
         self._ranks.stop()
         self._actor.close()
-        code = code if saved else EXIT_NOT_SAVED
-        with self._speaking:
-            self._said_last = True
-            self._log.close(None if self._directory.taken else summary)  # the panel would be painted below what is said
-            self._log.say(self._last_line(code))
-        self._keep_exit_code(code)
         if self._ranks.failed:
             leave(self._ranks.world.comm, code)
         return code
@@ -204,17 +201,27 @@ class Run:
         written = self._ranks.first and outcome.was_written(self._run_dir, self._progress)
         if not self._ranks.transport.broadcast(written):
             return self._end(EXIT_OK)
-        self._log.close(None)
-        self._log.say(f"nothing to do: {self._last_line(EXIT_OK)}")
-        self._keep_exit_code(EXIT_OK)
+        with self._ranks.busy("ending"):
+            self._say_last(f"nothing to do: {self._last_line(EXIT_OK)}", EXIT_OK)
         self._actor.close()
         self._ranks.stop()
         return EXIT_OK
 
-    def _keep_exit_code(self, code: int) -> None:
+    def _say_last(self, text: str, code: int, summary: Json | None = None) -> None:
+        """Write the last files and say the last line.
+
+        All ranks wait for that here, where a watchdog sees to it: MPI_Finalize does not wait for a slow disk.
+        """
+        limit = self._config.checkpoint.save_seconds
+        with self._speaking:
+            self._said_last = True
+            with self._ranks.busy("saving", limit):  # before the last line: the panel would be painted below it
+                self._log.close(None if self._directory.taken else summary)
+            self._log.say(text)
         if self._ranks.first and not self._directory.taken:
-            with suppress(OSError):  # a full disk is reported when it matters
+            with self._ranks.busy("saving", limit), suppress(OSError):  # a full disk is reported when it matters
                 write_exit_code(self._run_dir, code)
+        self._ranks.transport.broadcast(None)
 
     def _last_line(self, code: int) -> str:
         who = {name: self._ranks_with(name) for name in ("stop", "not_finite")} | {"save": self._ranks.names([0])}

@@ -37,6 +37,7 @@ def test_peers_take_turns_with_ours(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 @pytest.mark.parametrize("value", [None, "", "here", "./here"])
+@pytest.mark.fault(48, "XDG_CACHE_HOME is empty or relative", "ignored: nothing of the current folder is run")
 def test_peers_are_never_installed_or_run_in_the_current_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str | None
 ) -> None:

@@ -64,11 +64,14 @@ def test_a_host_that_is_cut_off_is_named_and_the_job_saved(tmp_path: Path, happe
     assert took < 20
     assert process.returncode == EXIT_LOST, text
     loadable(tmp_path)
-    happened(f"rank and host named after 6 s, saved, code {process.returncode}; its own rank leaves, too", took)
+    happened(
+        f"rank and host named after 6 s, saved, code {process.returncode}; the rank that was cut off ends by itself",
+        took,
+    )
 
 
 @pytest.mark.fault(20, "slow network (10 Mbit/s)")
-def test_a_slow_network_is_waited_for_and_told(tmp_path: Path, happened: Happened) -> None:
+def test_a_slow_network_is_waited_for_and_reported(tmp_path: Path, happened: Happened) -> None:
     slurm.shape("10mbit")
     try:
         options = ("--train.total_steps=1600", "--train.log_every_seconds=0.5")
@@ -79,4 +82,4 @@ def test_a_slow_network_is_waited_for_and_told(tmp_path: Path, happened: Happene
     waited = real_jobs.summary(tmp_path)["shares"]["wait"]
     assert waited > 0.4
     assert float(list(csv.DictReader((tmp_path / "metrics.csv").open()))[-1]["wait_share"]) > 0.3
-    happened(f"training continues; {waited:.0%} of the time waiting, as summary and metrics tell")
+    happened(f"training continues; {waited:.0%} of the time is spent waiting, as summary and metrics say")

@@ -44,8 +44,9 @@ class Notes:
 class Scene:
     """A watchdog per rank, and what they said."""
 
-    def __init__(self, limit: float = LIMIT) -> None:
+    def __init__(self, limit: float = LIMIT, start_seconds: float = float("inf")) -> None:
         self.wires, self.failures, self.said, self._limit = Wires(), list[tuple[int, str]](), list[str](), limit
+        self._start_seconds = start_seconds
         self.notes = [Notes(self.wires, rank) for rank in range(len(HOSTS))]
         self.dogs = [self._dog(rank) for rank in range(len(HOSTS))]
 
@@ -56,6 +57,7 @@ class Scene:
             self._limit,
             lambda text: self.failures.append((rank, text)),
             self.said.append,
+            self._start_seconds,
         )
 
     def update(self, number: int, but: int | None = None) -> None:
@@ -116,6 +118,29 @@ def test_a_rank_that_keeps_all_waiting_is_named(scene: Scene) -> None:
     assert "rank 1 on b is stuck in update" in scene.failures[0][1]
 
 
+def test_a_rank_that_nobody_waits_for_may_be_slow(scene: Scene) -> None:
+    """Asynchronous training: ranks 1 and 2 update without rank 0."""
+    scene.update(1)
+    end, number = time.monotonic() + 3 * LIMIT, 1
+    while time.monotonic() < end:
+        for dog in scene.dogs[1:]:
+            dog.arrived()
+            dog.finished(number := number + 1)
+        time.sleep(0.02)
+    assert scene.failures == []
+
+
+def test_who_does_not_come_to_a_meeting_is_named(scene: Scene) -> None:
+    """Asynchronous training: the others have finished update 9 and wait where weights are compared."""
+    scene.update(1)
+    scene.dogs[1].finished(7)
+    for rank in (0, 2):
+        scene.dogs[rank].arrived()
+        scene.dogs[rank].finished(9)
+    waiting.until(lambda: bool(scene.failures), 5)
+    assert scene.failures[0][1].startswith("rank 1 on b is stuck in update")
+
+
 def test_an_update_may_take_ten_times_the_usual(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "PATIENCE", 1000.0)
     scene.work(0.2)
@@ -146,6 +171,29 @@ def test_a_rank_that_was_away_blames_nobody_for_that_time(scene: Scene, monkeypa
     assert time.monotonic() - start > 2 * LIMIT + 0.9 * LIMIT
 
 
+def test_a_job_that_was_away_as_a_whole_says_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "WORTH_REPORTING", 0.2)
+    scene.work(0.2)
+    for dog in scene.dogs:
+        pause_once(dog, 2 * LIMIT)
+    time.sleep(3 * LIMIT)
+    scene.work(2 * LIMIT)
+    assert (scene.failures, scene.said) == ([], [])
+
+
+def pause_once(dog: Watchdog, seconds: float) -> None:
+    """Let its thread sleep where it usually does, but longer."""
+    usual = dog._closing.wait
+
+    def wait(_period: float | None = None) -> bool:
+        monkey.undo()
+        time.sleep(seconds)
+        return usual(0.0)
+
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr(dog._closing, "wait", wait)
+
+
 def test_a_pause_is_told_when_it_is_over(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "WORTH_REPORTING", 0.2)
     scene.work(0.2)
@@ -155,3 +203,17 @@ def test_a_pause_is_told_when_it_is_over(scene: Scene, monkeypatch: pytest.Monke
     waiting.until(lambda: bool(scene.said), 5)
     assert scene.said[0].startswith("rank 1 on b was silent for 0.")
     assert scene.failures == []
+
+
+def test_a_start_that_takes_long_is_reported_and_one_that_hangs_is_ended() -> None:
+    """Although the rank is alive: only its main thread hangs, in a disk, say."""
+    scene = Scene(start_seconds=3 * LIMIT)
+    for dog in scene.dogs:
+        dog.set(10 * LIMIT)  # what comes after the start has a limit of its own
+    for dog in scene.dogs[1:]:
+        dog.arrived()
+    waiting.until(lambda: bool(scene.failures), 10)
+    for dog in scene.dogs:
+        dog.close()
+    assert scene.said == [f"rank 0 on a has been starting for {LIMIT:g} s so far"]
+    assert scene.failures == [(0, f"rank 0 on a has been starting for {3 * LIMIT:g} s")]

@@ -30,6 +30,7 @@ def refused(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", [ALIAS_BOMB, MERGE_BOMB, "a: &a [*a]"], ids=["aliases", "merges", "endless"])
+@pytest.mark.fault(39, "yaml alias bomb", "refused in one line, code 2, within 30 MB of memory")
 def test_aliases_that_multiply_are_refused(text: str) -> None:
     assert "write its values out instead of using so many aliases" in refused(text)
 
@@ -47,6 +48,7 @@ def test_aliases_that_save_some_typing_are_fine() -> None:
         ("{? [a, b] : 1}", "is not yaml"),
     ],
 )
+@pytest.mark.fault(39, "yaml key written twice", "refused in one line, code 2; the key and both lines are named")
 def test_a_key_that_is_written_twice_is_named(text: str, message: str) -> None:
     assert refused(text).startswith("--config=mine.yaml: ")
     assert message in refused(text)

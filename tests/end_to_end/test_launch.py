@@ -45,7 +45,7 @@ def test_a_signal_saves_and_the_last_line_says_so(tmp_path: Path) -> None:
     waiting.until(lambda: newest_update(tmp_path) >= 10)
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGINT)  # two quick ones are one
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     assert process.returncode == EXIT_STOPPED, output
     last = output.rstrip().splitlines()[-1]
     assert "stopped by a signal to rank 0" in last
@@ -59,7 +59,7 @@ def test_a_signal_while_the_ranks_start_ends_them(tmp_path: Path) -> None:
     waiting.until(lambda: bool(real_jobs.ranks_of(process.pid)))  # mpirun is there
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     assert process.returncode == EXIT_STOPPED, output
     assert "nothing was lost" in output
     assert "Traceback" not in output
@@ -69,7 +69,7 @@ def test_a_job_whose_mpirun_is_ended_has_the_code_of_its_ranks(tmp_path: Path) -
     process = real_jobs.start_words(words(tmp_path, "--ranks=2"))
     waiting.until(lambda: newest_update(tmp_path) >= 10)
     os.kill(child_of(process.pid), signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     assert process.returncode == EXIT_STOPPED, output
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.fakes import real_jobs, waiting
 
 LISTENING = "0A"  # state of a socket in /proc/net/tcp
@@ -28,6 +30,11 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()]
 
 
+@pytest.mark.fault(
+    50,
+    "somebody else is in the network",
+    "ranks on one host listen on the loopback only (mpirun itself does not)",
+)
 def test_ranks_on_one_host_listen_on_no_interface() -> None:
     process = real_jobs.start(2, "-c", WAITS)
     assert process.stdout is not None

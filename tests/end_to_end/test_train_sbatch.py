@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.conftest import Happened
 from tests.fakes import real_jobs, waiting
 
 
@@ -18,14 +19,14 @@ class Job(NamedTuple):
 
     folder: Path
 
-    def start(self, training: str) -> subprocess.Popen[str]:
+    def start(self, training: str, **more: str) -> subprocess.Popen[str]:
         self.write("launch", f'cd "{self.folder}"; mkdir -p run\n{training}')
         self.write("scontrol", f'echo "$@" >> {self.folder}/requeued')
         self.write("sleep", "")  # until Slurm ends the job
         variables = {
             "PATH": f"{self.folder}:{os.environ['PATH']}", "LAUNCH": str(self.folder / "launch"),
             "RUN_DIR": str(self.folder / "run"), "SLURM_JOB_ID": "7", "SLURM_JOB_NAME": "name",
-        }  # fmt: skip
+        } | more  # fmt: skip
         script = real_jobs.ROOT / "slurm" / "train.sbatch"
         return subprocess.Popen(["bash", script], env=os.environ | variables, stdout=subprocess.PIPE, text=True)
 
@@ -58,6 +59,36 @@ def test_a_job_is_requeued_if_it_can_be_resumed(tmp_path: Path, training: str, c
     process = job.start(training)
     process.communicate(timeout=20)
     assert (process.returncode, job.requeued) == (code, requeued)
+
+
+def starts(folder: Path, training: str) -> int:
+    """How often Slurm starts the job until it is not requeued any more."""
+    job = Job(folder)
+    for restart in range(20):
+        (folder / "requeued").unlink(missing_ok=True)
+        job.start(training, SLURM_RESTART_COUNT=str(restart), MAX_FRUITLESS="3").communicate(timeout=20)
+        if not job.requeued:
+            return restart + 1
+    return 20
+
+
+@pytest.mark.fault(23, "a job that fails again and again")
+def test_a_job_that_makes_no_progress_is_given_up(tmp_path: Path, happened: Happened) -> None:
+    assert starts(tmp_path, "exit 137") == 3
+    save = "mkdir -p run/checkpoints; touch run/checkpoints/update-$SLURM_RESTART_COUNT.npz"
+    assert starts(tmp_path, f"[ $SLURM_RESTART_COUNT -gt 4 ] || {{ {save}; }}; exit 5") == 5 + 3
+    happened("train.sbatch: not requeued after MAX_FRUITLESS (5) starts without a new checkpoint")
+
+
+def test_the_count_of_another_job_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "fruitless_starts").write_text("a[$(touch run/executed)]\n9999\n", encoding="utf-8")
+    job = Job(tmp_path)
+    job.start("exit 5").communicate(timeout=20)  # not a restart
+    assert job.requeued
+    (tmp_path / "run" / "fruitless_starts").write_text("a[$(touch run/executed)]\n", encoding="utf-8")
+    job.start("exit 5", SLURM_RESTART_COUNT="1").communicate(timeout=20)
+    assert not (tmp_path / "run" / "executed").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])

@@ -86,6 +86,7 @@ def test_async_and_the_paper_preset_run(tmp_path: Path) -> None:
     assert "leak" not in result.output
 
 
+@pytest.mark.fault(25, "resume with another number of ranks", "resumes; what changed is reported")
 def test_the_default_is_resumed_with_another_number_of_ranks(tmp_path: Path) -> None:
     """Preset auto: the 16 simulators of ppo on one rank, then on three, which cannot share them evenly."""
     words = ("-m", "dba3c.train", "pong", f"--run-dir={tmp_path}", "--evaluate.games=0", "--algorithm.passes=1")

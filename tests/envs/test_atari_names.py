@@ -40,6 +40,7 @@ def test_a_name_like_no_other_is_refused_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["combat", "Joust", "maze-craze", "WARLORDS"])
+@pytest.mark.fault(49, "game for two players only", "refused with the reason, code 2")
 def test_games_for_two_are_refused_with_the_reason(name: str) -> None:
     with pytest.raises(ConfigError, match=rf"env.game='{name}': .* two players .*; choose another"):
         resolve_game(name, "env.game")

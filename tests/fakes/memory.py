@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tracemalloc
 from collections.abc import Callable
 
@@ -14,3 +15,8 @@ def peak_of(work: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def most_memory() -> int:
+    """Return the most bytes that this process has ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

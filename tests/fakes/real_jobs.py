@@ -16,7 +16,7 @@ from dba3c.job.single_host import single_host
 
 ROOT = Path(__file__).parents[2]
 TINY = (  # a job of a few seconds: small games, no evaluation
-    "--preset=paac",
+    "--preset=a2c",
     "--game=pong",
     "--env.n_sim=2",
     "--actor.n_steps=4",
@@ -31,6 +31,7 @@ class Result(NamedTuple):
     output: str  # stdout and stderr together
 
 
+PATIENCE = 300.0  # seconds that a job of a few seconds may take on a busy machine
 STARTED: list[subprocess.Popen[str]] = []
 
 
@@ -65,12 +66,12 @@ def end_all() -> None:
     STARTED.clear()
 
 
-def run(ranks: int, *words: str, seconds: float = 120.0, **environment: str) -> Result:
+def run(ranks: int, *words: str, seconds: float = PATIENCE, **environment: str) -> Result:
     """Run to the end; a job that outlives its time is killed and fails the test."""
     return run_words(command(ranks, *words), seconds, **environment)
 
 
-def run_words(words: list[str], seconds: float = 120.0, **environment: str) -> Result:
+def run_words(words: list[str], seconds: float = PATIENCE, **environment: str) -> Result:
     process = start_words(words, **environment)
     try:
         output, _ = process.communicate(timeout=seconds)
@@ -93,15 +94,27 @@ def other_version(folder: Path) -> None:
     module.write_text(text.replace('__version__ = "', '__version__ = "9.'), encoding="utf-8")
 
 
+def children(pid: int) -> list[int]:
+    """What any thread of a process has started; nothing if it is gone."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, thread.read_text(encoding="utf-8").split())
+    return sorted(found)
+
+
+def descendants(pid: int) -> list[int]:
+    return [process for child in children(pid) for process in (child, *descendants(child))]
+
+
 def ranks_of(pid: int) -> list[int]:
     """Processes of the ranks below a launcher, lowest first."""
     found = []
-    with contextlib.suppress(OSError):  # the launcher is gone
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split():
-            with contextlib.suppress(OSError):  # the rank is gone
-                if b"dba3c" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    found.append(int(child))
-    return sorted(found)
+    for child in children(pid):
+        with contextlib.suppress(OSError):  # the rank is gone
+            if b"dba3c" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(child)
+    return found
 
 
 def summary(run_dir: Path) -> dict[str, Any]:

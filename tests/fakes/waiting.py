@@ -30,7 +30,7 @@ def within(seconds: float, work: Callable[[], T]) -> T:
     return outcome[0]
 
 
-def until(what: Callable[[], bool], seconds: float = 90.0, why: Callable[[], str] = lambda: "") -> None:
+def until(what: Callable[[], bool], seconds: float = 240.0, why: Callable[[], str] = lambda: "") -> None:
     """Look often until it is so; after the time is over the test fails and says why."""
     end = time.monotonic() + seconds
     while not what():

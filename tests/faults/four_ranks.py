@@ -20,6 +20,7 @@ from tests.fakes import real_jobs, waiting
 RANKS = 4
 HOST = socket.gethostname()
 SHARED_MEMORY = Path("/dev/shm")
+GUARD = "a guard"  # over the start of a rank
 FAULT_TOLERANT = ("--with-ft", "ulfm")
 
 
@@ -30,12 +31,20 @@ class Ended(NamedTuple):
 
 
 class Job:
-    """A training on four ranks, watched line by line."""
+    """A training on four ranks, or as many as are asked for, watched line by line."""
 
-    def __init__(self, run_dir: Path, *options: str, fault: str = "", launcher: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        *options: str,
+        fault: str = "",
+        launcher: tuple[str, ...] = (),
+        ranks: int = RANKS,
+        program: tuple[str, ...] = ("dba3c.train",),
+    ) -> None:
         self.run_dir, self.output, self._pids = run_dir, "", list[int]()
         self._shared_before = set(SHARED_MEMORY.iterdir())
-        mpirun, *rest = real_jobs.command(RANKS, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={run_dir}", *options)
+        mpirun, *rest = real_jobs.command(ranks, "-m", *program, *real_jobs.TINY, f"--run-dir={run_dir}", *options)
         self._process = real_jobs.start_words([mpirun, *launcher, *rest], DBA3C_FAULT=fault)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -49,12 +58,15 @@ class Job:
         """Until a checkpoint of that update, or a later one, is there."""
         waiting.until(lambda: newest_update(self.run_dir) >= update, why=lambda: self.output)
 
-    def wait_for_words(self, words: str, seconds: float = 90.0) -> None:
+    def wait_for_words(self, words: str, seconds: float = real_jobs.PATIENCE) -> None:
         waiting.until(lambda: words in self.output, seconds, why=lambda: self.output)
 
     def rank(self, number: int) -> int:
         """Its process."""
-        return real_jobs.ranks_of(self._process.pid)[number]
+        return self.ranks()[number]
+
+    def ranks(self) -> list[int]:
+        return real_jobs.ranks_of(self._process.pid)
 
     def signal(self, rank: int, number: signal.Signals) -> float:
         os.kill(self.rank(rank), number)
@@ -64,18 +76,23 @@ class Job:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def kill_one(self, rank: int) -> bool:
-        """SIGKILL a rank, or with -1 the launcher; False if the job was over before."""
-        with contextlib.suppress(ProcessLookupError):
-            self._pids = real_jobs.ranks_of(self._process.pid)
-            everybody = [*self._pids, self._process.pid]
-            os.kill(everybody[min(rank, len(self._pids))], signal.SIGKILL)
-        return self._process.wait(30) != 0
+    def name_of(self, process: int) -> str:
+        """Say what one of its processes is."""
+        ranks = self.ranks()
+        if process == self._process.pid:
+            return "the launcher"
+        return f"rank {ranks.index(process)}" if process in ranks else GUARD
+
+    def processes(self) -> list[int]:
+        """The launcher and all that it has started."""
+        started = [pid for pid in real_jobs.descendants(self._process.pid) if alive(pid)]
+        self._pids = list({*self._pids, *started})
+        return [self._process.pid, *started]
 
     def interrupt(self) -> None:
         self._process.send_signal(signal.SIGINT)
 
-    def end(self, since: float, seconds: float = 120.0, started: bool = True) -> Ended:
+    def end(self, since: float, seconds: float = real_jobs.PATIENCE, started: bool = True) -> Ended:
         """Wait for the end; a job that outlives its time is killed and fails the test. Nothing may be left over.
 
         Only a job that has not `started` to train may leave shared memory, which it has not yet taken the names from.
@@ -91,6 +108,11 @@ class Job:
         waiting.until(lambda: not any(alive(pid) for pid in pids), 10, lambda: f"processes of {pids} are left")
         waiting.until(lambda: not started or not self._shared(), 10, lambda: f"shared memory is left: {self._shared()}")
         return Ended(self._process.returncode, self.output, took)
+
+    def free_shared_memory(self) -> None:
+        """Remove what a job left that was killed before it could take the names from its shared memory."""
+        for path in self._shared():
+            path.unlink(missing_ok=True)
 
     def _shared(self) -> set[Path]:
         """Shared memory that came with this job and that no process has any more."""

@@ -30,7 +30,7 @@ def state(updates: int) -> Checkpoint:
 
 @pytest.mark.parametrize("how", ["truncated", "flipped"])
 @pytest.mark.fault(10, "newest checkpoint damaged")
-def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_loaded(
+def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_loaded(
     tmp_path: Path, happened: Happened, how: str
 ) -> None:
     save(tmp_path, state(1), keep=3)
@@ -47,12 +47,13 @@ def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_loaded(
         assert len(warnings) == 1
         assert newest.name in warnings[0]
     happened(
-        f"{how} at {PLACES} random places: reported, the one before loaded, every time", lost="since the one before"
+        f"{how} at {PLACES} random places: reported, and the one before is loaded, every time",
+        lost="since the one before",
     )
 
 
 def save_for_ever(folder: Path) -> None:
-    """In a process of its own: tells the number of each checkpoint once it is saved."""
+    """In a process of its own: prints the number of each checkpoint once it is saved."""
     for update in itertools.count(1):
         save(folder, state(update), keep=3)
         print(update, flush=True)
@@ -71,14 +72,14 @@ def test_a_save_that_is_cut_short_leaves_whole_checkpoints_only(
         first = process.stdout.readline()
         time.sleep(dice.uniform(0, 0.02))
         process.send_signal(number)
-        told = int((first + process.stdout.read()).split()[-1])
+        printed = int((first + process.stdout.read()).split()[-1])
         process.wait()
         warnings: list[str] = []
         loaded = load_newest(tmp_path, warnings.append)
         assert loaded is not None
-        assert loaded.progress["updates"] >= told
+        assert loaded.progress["updates"] >= printed
         assert not warnings
-    happened(f"{number.name}, ten times: what was saved loads, no half file is ever taken for one")
+    happened(f"{number.name}, ten times: what was saved loads; half a file never counts as a checkpoint")
 
 
 @pytest.mark.fault(8, "SIGTERM, and SIGKILL right after it")
@@ -93,7 +94,7 @@ def test_a_grace_that_is_too_short_leaves_a_whole_checkpoint(tmp_path: Path, hap
     ended = job.end(time.monotonic())
     assert ended.code != 0
     assert four_ranks.loadable(tmp_path) >= 10
-    happened("a whole checkpoint is there", ended.seconds, "at most 10 updates")
+    happened("the last whole checkpoint loads", ended.seconds, "at most 10 updates")
 
 
 @pytest.mark.fault(10, "all checkpoints damaged")

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from dba3c.job.exit import EXIT_LOST
+from dba3c.job.exit import EXIT_LOST, EXIT_OK
 from tests.conftest import Happened
 from tests.fakes import real_jobs
 from tests.faults.four_ranks import HOST, loadable
+from tests.faults.preloading import compiled
 
-SOURCE = Path(__file__).with_name("slow_fsync.c")
 SOON = ("--comm.silence_seconds=5", "--checkpoint.save_seconds=12")
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> str:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    file = tmp_path_factory.mktemp("library") / "slow_fsync.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", file, SOURCE, "-ldl"], check=True)
-    return str(file)
+    return compiled("slow_fsync.c", tmp_path_factory.mktemp("library"))
 
 
-def train(ranks: int, run_dir: Path, library: str, seconds: int, *options: str) -> real_jobs.Result:
-    """The first saves are quick; from the eleventh fsync on each takes so many seconds."""
-    slow = {"LD_PRELOAD": library, "SLOW_AFTER": "10", "SLOW_SECONDS": str(seconds)}
+def train(ranks: int, run_dir: Path, library: str, seconds: int, *options: str, name: str = "") -> real_jobs.Result:
+    """Every fsync from the third checkpoint on takes so many seconds, or every one of a file."""
+    slow = {"LD_PRELOAD": library, "SLOW_SECONDS": str(seconds), "SLOW_NAME": name or "update-"}
+    slow |= {"SLOW_AFTER": "0" if name else "2"}
     return real_jobs.train(ranks, run_dir, *SOON, *options, **slow)
 
 
@@ -49,7 +43,25 @@ def test_a_save_that_hangs_is_reported_and_then_ends_the_job(
 
 @pytest.mark.fault(28, "a disk is slow: fsync takes longer than comm.silence_seconds")
 def test_a_slow_save_ends_nothing(tmp_path: Path, happened: Happened, library: str) -> None:
-    result = train(2, tmp_path, library, 7, "--train.total_steps=480", "--checkpoint.every_updates=15")
+    result = train(2, tmp_path, library, 7, "--train.total_steps=480")
     assert result.code == 0, result.output
+    assert result.output.count(f"rank 0 on {HOST} has been saving for 5 s so far") == 2, (
+        result.output
+    )  # 30, and the last
     assert real_jobs.summary(tmp_path)["updates"] == 30
     happened("reported, training continues, code 0")
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(7, EXIT_OK), (1000, EXIT_LOST)])
+@pytest.mark.fault(28, "a disk is slow, or hangs, when training is over")
+def test_the_last_files_are_waited_for_as_long_as_a_save(
+    tmp_path: Path, happened: Happened, library: str, seconds: int, code: int
+) -> None:
+    """All ranks wait for rank 0 under the eyes of the watchdog, not in MPI_Finalize."""
+    result = train(2, tmp_path, library, seconds, "--train.total_steps=160", name="summary.json")
+    assert result.code == code, result.output
+    assert result.output.count(f"rank 0 on {HOST} has been saving for 5 s so far") == 1, result.output
+    assert result.output.count("has been saving for 12 s; the job ends") == (code == EXIT_LOST), result.output
+    assert loadable(tmp_path) == 10
+    outcome = "reported, ends as usual" if code == EXIT_OK else "named and ended after checkpoint.save_seconds (12)"
+    happened(f"{outcome}, code {code}", float(min(seconds, 12)))

@@ -63,10 +63,10 @@ def test_a_rank_stopped_for_ever_is_named_by_one_other_and_the_job_saved(
     assert ended.code == EXIT_LOST, ended.output
     silent = f"rank {witness} on {HOST}: rank {stopped} on {HOST} is dead, stopped or cut off"
     words = silent + ".*last reported update is ([0-9]+);"
-    told = lines(ended.output, words)
-    assert len(told) == 1, ended.output
+    named = lines(ended.output, words)
+    assert len(named) == 1, ended.output
     # What it said last may be a sixth of a second old, in which it makes several updates.
-    assert 1 <= int(re.findall(words, told[0])[0]) <= 24
+    assert 1 <= int(re.findall(words, named[0])[0]) <= 24
     assert len(lines(ended.output, "the job ends")) == 1, ended.output  # one rank speaks for all
     assert 4 < ended.seconds < 30
     assert loadable(tmp_path) in (24, 25)  # mpirun wakes up the stopped rank before it ends it
@@ -90,7 +90,7 @@ def test_gradients_that_stay_nan_end_the_job_with_good_weights_saved(tmp_path: P
     saved = checkpoint.load(checkpoint.newest_first(tmp_path / "checkpoints")[0])
     assert np.isfinite(saved.weights).all()
     assert (saved.progress["updates"], saved.progress["skipped"]) == (22, 5)
-    happened(f"five updates left out, then stopped, rank named, good weights saved, code {ended.code}", ended.seconds)
+    happened(f"five updates skipped, then stopped; rank named, good weights saved, code {ended.code}", ended.seconds)
 
 
 @pytest.mark.fault(16, "weights of rank 2 drift away")
@@ -107,7 +107,7 @@ def test_simulators_that_always_crash_are_given_up_and_end_the_job(tmp_path: Pat
     assert ended.code == EXIT_ERROR, ended.output
     assert len(lines(ended.output, "simulators 2-3 failed.*rebuilt")) == 3
     assert f"dba3c: rank 1 on {HOST} failed, after update 17: SimulatorError: simulators failed 4 times" in ended.output
-    happened("rebuilt three times, then given up, rank named, code 1", ended.seconds, "at most 8 updates")
+    happened("rebuilt three times, then the job ends; rank named, code 1", ended.seconds, "at most 8 updates")
 
 
 def test_a_misspelt_fault_is_refused_with_a_near_one(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ def big(updates: int) -> Checkpoint:
     return state(updates)._replace(weights=np.zeros(50_000, np.float32), optimizer={})
 
 
+@pytest.mark.fault(
+    34,
+    "disk with room for checkpoint.keep checkpoints and no more",
+    "the oldest makes room for the newest at every save",
+)
 def test_a_disk_with_room_for_as_many_as_are_kept_and_no_more(small_disk: Path) -> None:
     for updates in range(1, 8):
         save(small_disk, big(updates), keep=3)

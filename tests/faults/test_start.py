@@ -28,14 +28,16 @@ from tests.faults.four_ranks import HOST
         ("breakout", "not understood"),  # a game is the first word or none
     ],
 )
-def test_bad_input_is_told_once_and_leaves_nothing(tmp_path: Path, happened: Happened, option: str, words: str) -> None:
+def test_bad_input_is_reported_once_and_leaves_nothing(
+    tmp_path: Path, happened: Happened, option: str, words: str
+) -> None:
     result = real_jobs.train(4, tmp_path / "run", option)
     assert result.code == EXIT_BAD_INPUT, result.output
     assert result.output.count("dba3c:") == 1, result.output
     assert words in result.output
     assert "Traceback" not in result.output
     assert not (tmp_path / "run").exists()
-    happened(f"{option}: one message, code 2, nothing made")
+    happened(f"{option}: one message, code 2, no file created")
 
 
 def test_a_run_directory_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
@@ -75,7 +77,7 @@ def test_a_full_disk_does_not_end_the_training_but_the_last_save_must_succeed(
     assert f"rank 0 on {HOST} could not save the final state, after 25 updates" in result.output
     assert real_jobs.summary(tmp_path)["updates"] == 25
     assert not list((tmp_path / "checkpoints").iterdir())
-    happened("reported at every save; trained to the end, code 4", lost="the run: no save succeeded")
+    happened("reported at every save; training continues to its end, code 4", lost="the run: no save succeeded")
 
 
 @pytest.mark.fault(24, "two jobs on one run directory")
@@ -90,7 +92,7 @@ def test_a_second_job_on_a_run_directory_is_refused_and_names_the_owner(tmp_path
         assert f"process {owner} on" in second.output
         os.kill(int(owner), signal.SIGKILL)
     finally:
-        first.communicate(timeout=60)
-    result = real_jobs.train(2, tmp_path, "--train.total_steps=16")  # the lock of a dead job holds nobody up
+        first.communicate(timeout=180)
+    result = real_jobs.train(2, tmp_path, "--train.total_steps=16")  # the lock of a dead job does not hold up the next
     assert result.code == 0, result.output
-    happened("the second refused, the owner named; a dead owner's lock blocks nobody")
+    happened("the second is refused, the owner named; the lock of a dead owner does not count")

@@ -38,12 +38,12 @@ def test_a_signal_saves_and_stops_all(
         assert "resuming" in resumed.output
         assert real_jobs.summary(tmp_path)["steps"] == more
     whom = f"rank {ranks[0]}" if len(ranks) == 1 else "all ranks"
-    happened(f"{number.name} to {whom}: agreed on one update, saved, code 75; resumes", ended.seconds)
+    happened(f"{number.name} to {whom}: all ranks agree on one update and save it, code 75; resumes", ended.seconds)
 
 
 @pytest.mark.fault(40, "SIGTERM or SIGHUP to mpirun, with its output in a file")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_mpirun_is_told_by_the_run_directory(
+def test_a_signal_to_mpirun_is_noted_in_the_run_directory(
     tmp_path: Path, happened: Happened, number: signal.Signals
 ) -> None:
     """mpirun stops passing output on, kills its ranks soon after and ends with code 1."""
@@ -52,7 +52,7 @@ def test_a_signal_to_mpirun_is_told_by_the_run_directory(
     assert exit_code(tmp_path) is None
     since = time.monotonic()
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     took = time.monotonic() - since
     assert process.returncode != 0
     assert stopped(tmp_path), output
@@ -60,7 +60,8 @@ def test_a_signal_to_mpirun_is_told_by_the_run_directory(
     assert "asked to stop by" in log
     assert "rerun the same command to resume" in log
     assert loadable(tmp_path) >= 10
-    happened(f"{number.name}: saved, exit_code says 75, log.txt why; mpirun's own code is {process.returncode}", took)
+    outcome = f"saved; exit_code has 75, log.txt the reason; mpirun's own code is {process.returncode}"
+    happened(f"{number.name}: {outcome}", took)
 
 
 def test_a_rank_that_fails_is_not_taken_for_a_signal(tmp_path: Path) -> None:
@@ -80,11 +81,11 @@ def test_ctrl_c_under_mpirun_loses_nothing(tmp_path: Path, happened: Happened) -
         path.unlink()  # what is there from now on was saved later, or because of the signal
     ranks, since = real_jobs.ranks_of(process.pid), time.monotonic()
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     assert "Traceback" not in output
     assert stopped(tmp_path)
     saved = checkpoint.newest_first(tmp_path / "checkpoints")
     assert saved
     assert checkpoint.load(saved[0]).progress["updates"] >= 1
     waiting.until(lambda: not any(Path(f"/proc/{rank}").exists() for rank in ranks), 10)
-    happened("saved within mpirun's quarter of a second, no process left", time.monotonic() - since)
+    happened("saved before mpirun kills its ranks, 0.25 s later; no process is left", time.monotonic() - since)

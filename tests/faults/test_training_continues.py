@@ -40,13 +40,13 @@ def survived(tmp_path_factory: pytest.TempPathFactory) -> Survived:
 
 
 @pytest.mark.fault(4, "SIGSTOP of rank 2 for 5 s")
-def test_a_pause_of_a_rank_is_told_when_it_is_over(survived: Survived, happened: Happened) -> None:
+def test_a_pause_of_a_rank_is_reported_when_it_is_over(survived: Survived, happened: Happened) -> None:
     assert f"rank 2 on {HOST} was silent for" in survived.output
-    happened("one slow update, told with rank and seconds", survived.paused_seconds)
+    happened("one slow update, reported with rank and seconds", survived.paused_seconds)
 
 
 @pytest.mark.fault(9, "no space for a checkpoint")
-def test_a_checkpoint_that_finds_no_space_is_told_once(survived: Survived, happened: Happened) -> None:
+def test_a_checkpoint_that_finds_no_space_is_reported_once(survived: Survived, happened: Happened) -> None:
     assert survived.output.count("could not save update 20: [Errno 28]") == 1
     happened("reported, older checkpoints kept, the next save succeeded")
 
@@ -54,7 +54,7 @@ def test_a_checkpoint_that_finds_no_space_is_told_once(survived: Survived, happe
 @pytest.mark.fault(15, "NaN gradient on rank 1, once")
 def test_an_update_with_a_nan_gradient_is_left_out_and_counted(survived: Survived, happened: Happened) -> None:
     assert survived.summary["skipped"] == 1
-    happened("update left out on all ranks, counted", lost="one update")
+    happened("update skipped on all ranks, counted", lost="one update")
 
 
 @pytest.mark.fault(17, "simulators of rank 2 crash")

@@ -13,6 +13,7 @@ from dba3c.job import command_line
 
 
 @pytest.mark.parametrize("text", ["", "  ", "a\0b"])
+@pytest.mark.fault(39, "empty path, as in --run-dir=", "refused in one line, code 2")
 def test_an_empty_name_is_no_path(text: str) -> None:
     parser = command_line.Parser()
     parser.add_argument("--out", type=command_line.checked_path)

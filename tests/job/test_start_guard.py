@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+from pathlib import Path
 
 import pytest
 
 from dba3c.job import start_guard
+from tests.fakes import waiting
 
 
 @pytest.mark.parametrize(("task", "lines"), [("0", 1), ("3", 0)])
@@ -26,3 +29,13 @@ def test_a_slow_start_is_told_once_by_the_first_rank(
     os.close(reader)
     assert not thread.is_alive()
     assert capfd.readouterr().err.count("still starting after") == lines
+
+
+@pytest.mark.parametrize("number", [signal.SIGCONT, signal.SIGSTOP, signal.SIGTERM])
+def test_a_guard_that_is_released_leaves_no_process(number: signal.Signals) -> None:
+    guard = start_guard.StartGuard(60.0)
+    child = guard._child
+    os.kill(child, number)
+    waiting.within(10, guard.release)
+    assert not Path(f"/proc/{child}").exists()
+    guard.release()  # again, without effect

@@ -241,6 +241,7 @@ NEWER = {
 
 
 @pytest.mark.parametrize("meta", NEWER.values(), ids=NEWER.keys())
+@pytest.mark.fault(36, "checkpoint of a newer version", "refused; the message says so and names what is new")
 def test_a_checkpoint_of_a_newer_version_says_so(tmp_path: Path, meta: object) -> None:
     with pytest.raises(ValueError, match=r"was written by a newer version of dba3c, .*(speed|mood|format).*; update"):
         load(put(tmp_path, meta_only(json.dumps(meta))))
@@ -250,6 +251,7 @@ def test_a_checkpoint_of_a_newer_version_says_so(tmp_path: Path, meta: object) -
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.fault(36, "FIFO or folder named like a checkpoint", "skipped, nothing hangs")
 def test_what_only_has_the_name_of_a_checkpoint_is_passed_over(tmp_path: Path, make: Any) -> None:
     good = save(tmp_path, state(1), keep=3)
     make(tmp_path / f"update-000000009.{'0' * 16}.npz")
@@ -264,6 +266,12 @@ def test_what_only_has_the_name_of_a_checkpoint_is_passed_over(tmp_path: Path, m
 
 @pytest.mark.parametrize("what", ["weights", "optimizer", "algorithm"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.fault(
+    36,
+    "NaN or Inf in a checkpoint",
+    "skipped with a warning, the one before is loaded; never saved",
+    "since the one before",
+)
 def test_what_is_not_finite_is_neither_loaded_nor_saved(tmp_path: Path, what: str, value: float) -> None:
     save(tmp_path, state(1), keep=3)
     spoiled = state(2)
@@ -287,6 +295,12 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("change", MISFITS.values(), ids=MISFITS.keys())
+@pytest.mark.fault(
+    36,
+    "arrays in a checkpoint that do not fit",
+    "skipped with a warning, the one before is loaded",
+    "since the one before",
+)
 def test_arrays_that_do_not_fit_the_agent_are_passed_over(tmp_path: Path, change: dict[str, Any]) -> None:
     for saved in (state(1), state(2)._replace(**change)):
         save(tmp_path, saved, keep=3)
@@ -303,6 +317,7 @@ def test_a_checkpoint_of_another_game_is_refused_not_passed_over(tmp_path: Path)
         load_newest(tmp_path, print, like=state(0))
 
 
+@pytest.mark.fault(35, "an old checkpoint cannot be removed", "saved, reported once; the exit code does not change")
 def test_an_old_file_that_cannot_be_removed_is_told_and_the_save_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,6 @@
 """Checkpoints that somebody crafted, their checksums right: each is loaded as a sound one or passed over.
 
-All of them: CRAFTED=1000 python -m pytest tests/run_files/test_crafted_checkpoints.py
+All 1,000 of them: make crafted
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ import pytest
 
 from dba3c.run_files.checkpoint import Checkpoint, add, load_newest
 from dba3c.run_files.progress import Progress, read_progress
-from tests.fakes.memory import peak_of
+from tests.conftest import Happened
+from tests.fakes.memory import most_memory, peak_of
 from tests.fakes.settings import settings
 
-COUNT = int(os.environ.get("CRAFTED", "200"))
+COUNT = 1000 if os.environ.get("CRAFTED") == "all" else 200
+MOST_MEMORY = 300e6  # bytes more than before
 Dice = random.Random
 CONFIG = settings()
 TEXT = CONFIG.dump()
@@ -209,7 +211,9 @@ def assert_sound(state: Checkpoint) -> None:
 
 
 @pytest.mark.parametrize("part", range(10))
-def test_crafted_checkpoints_are_sound_or_passed_over(tmp_path: Path, part: int) -> None:
+@pytest.mark.fault(36, "crafted checkpoints with right checksums")
+def test_crafted_checkpoints_are_sound_or_passed_over(tmp_path: Path, part: int, happened: Happened) -> None:
+    before = most_memory()
     checkpoints = tmp_path / "run" / "checkpoints"
     add(checkpoints, good(1))
     refused = 0
@@ -225,6 +229,10 @@ def test_crafted_checkpoints_are_sound_or_passed_over(tmp_path: Path, part: int)
         path.unlink()
     assert refused > 0.5 * COUNT / 10
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [next(checkpoints.iterdir()).name]
+    grown = most_memory() - before
+    print(f"{COUNT} checkpoints, part {part + 1} of 10: {refused} skipped, {grown / 1e6:.0f} MB more memory")
+    assert grown < MOST_MEMORY
+    happened(f"{COUNT}: each loaded as a sound one or skipped with a warning", lost="since the one before")
 
 
 def test_no_crafted_checkpoint_takes_more_memory_than_its_size(tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ def test_a_second_job_is_told_who_trains_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.fault(
+    37,
+    "lock of a run directory is a link to another file",
+    "refused in one line, code 2; the file is untouched",
+)
 def test_a_lock_that_leads_elsewhere_is_refused_and_what_it_leads_to_untouched(tmp_path: Path, link: object) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious", encoding="utf-8")
@@ -118,7 +123,7 @@ class Told:
         self.reopened += 1
 
 
-def test_a_directory_that_was_removed_is_made_anew_and_locked(tmp_path: Path) -> None:
+def test_a_directory_that_was_removed_is_created_again_and_locked(tmp_path: Path) -> None:
     run_dir, told = tmp_path / "run", Told()
     with prepare_directory(run_dir) as claim:
         directory = RunDirectory(run_dir, claim, told)
@@ -127,13 +132,13 @@ def test_a_directory_that_was_removed_is_made_anew_and_locked(tmp_path: Path) ->
         shutil.rmtree(run_dir)
         directory.look()
         directory.look()
-        assert told.texts == [f"{run_dir} or its lock was removed: it is made anew, and training continues"]
+        assert told.texts == [f"{run_dir} or its lock was removed: it was created again, and training continues"]
         assert (told.reopened, directory.taken) == (1, False)
         assert f"process {os.getpid()} on" in refused(run_dir)
     prepare_directory(run_dir).close()
 
 
-def test_a_directory_that_cannot_be_made_anew_is_tried_again(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_again_is_tried_again(tmp_path: Path) -> None:
     run_dir, told = tmp_path / "runs" / "x", Told()
     with prepare_directory(run_dir) as claim:
         directory = RunDirectory(run_dir, claim, told)

@@ -87,6 +87,7 @@ def refused(path: Path) -> str:
 
 @pytest.mark.parametrize("name", ["steps", "seconds", "updates", "cores", "ranks", "evaluation_score", "best_score"])
 @pytest.mark.parametrize("value", ['"many"', "[1]", "{}", "true", "NaN", "Infinity", "1e999", "1" * 400, "-1e300"])
+@pytest.mark.fault(38, "text where summary.json has numbers", "refused in one line, code 2")
 def test_a_summary_with_anything_but_numbers_in_their_place_is_refused(tmp_path: Path, name: str, value: str) -> None:
     path = write_run(tmp_path / "run", [row(1)])
     (path / "summary.json").write_text(f'{{"{name}": {value}}}', encoding="utf-8")

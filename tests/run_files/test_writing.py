@@ -5,9 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from dba3c.run_files import write_atomically
 
 
+@pytest.mark.fault(
+    37,
+    "link under the name of a temporary file",
+    "not followed: temporary files are created exclusively",
+)
 def test_a_link_under_a_name_that_can_be_guessed_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")

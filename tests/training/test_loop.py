@@ -119,6 +119,22 @@ def test_catch_is_learned_by_what_each_action_is_worth(returns: str) -> None:
     assert updates[-1].sums["epsilon"] / updates[-1].samples == pytest.approx(0.055)
 
 
+def test_catch_is_learned_from_a_replay_memory_with_fewer_steps() -> None:
+    config = catch_settings(
+        "algorithm.name=q", "algorithm.returns=one_step", "algorithm.double=true", "algorithm.error_clip=1",
+        "algorithm.target_every_steps=800", "algorithm.epsilons=[0.05]", "algorithm.epsilon_steps=3000",
+        "optimizer.beta1=0.9", "optimizer.beta2=0.99", "env.n_sim=4", "actor.n_steps=1", "train.batch_size=32",
+        "experience.capacity_steps=4000", "experience.warm_up_steps=400", "train.total_steps=6000",
+    )  # fmt: skip
+    agent, updates, progress = learn(config)
+    assert (progress.steps, progress.updates, progress.empty) == (6000, 1500, 99)
+    assert [(update.samples, update.steps) for update in updates[98:101]] == [(0, 4), (32, 4), (32, 4)]
+    assert updates[0].sums.keys() == updates[-1].sums.keys()
+    assert mean_score(updates[:100]) < -0.4
+    assert mean_score(updates[-250:]) > 0.6
+    assert evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean > 0.8
+
+
 def first_gradient(config: Config, done: float) -> Array:
     agent = new_agent(config)
     agent.clock = Clock(0, round(done * 100), 100)

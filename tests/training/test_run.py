@@ -147,7 +147,9 @@ def claimed(run_dir: Path, settings_of_run: Config) -> int:
         return Run(world(), settings_of_run, run_dir, Faults([], 0), claim=claim).train()
 
 
-def test_a_directory_removed_while_it_trains_is_made_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_removed_while_it_trains_is_created_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_dir = tmp_path / "run"
     remover = after(lambda: bool(saved(run_dir)), lambda: run_dir.rename(tmp_path / "moved"))  # all at once
     assert claimed(run_dir, config(150)) == EXIT_OK
@@ -155,7 +157,7 @@ def test_a_directory_removed_while_it_trains_is_made_anew(tmp_path: Path, capsys
     assert summary(run_dir)["updates"] == saved(run_dir)[0] == 150
     assert not list(run_dir.rglob("*.abandoned"))
     assert {"lock", "config.yaml", "metrics.csv", "log.txt"} <= {path.name for path in run_dir.iterdir()}
-    assert capsys.readouterr().err.count("was removed: it is made anew, and training continues") == 1
+    assert capsys.readouterr().err.count("was removed: it was created again, and training continues") == 1
 
 
 def test_a_directory_taken_while_it_trains_ends_it_and_is_left_alone(
