@@ -98,6 +98,7 @@ class Algorithm(Section):
     target_every_updates: CountOrNever
     double: bool
     error_clip: Weight
+    outlier_deviations: Weight
 
 
 class Experience(Section):
@@ -118,6 +119,7 @@ class Optimizer(Section):
     momentum: Fraction
     mean_square: Weight
     square_sum: Weight
+    shared: bool
 
 
 class Comm(Section):

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Algorithm
+from dba3c.learning.clipping import Outliers
 from dba3c.learning.exploration import EpsilonGreedy
 from dba3c.learning.returns import generalised_advantages, n_step_returns
 from dba3c.learning.shards import Passes
@@ -31,6 +32,7 @@ class Q:
         self._double = config.double
         self._target_every_steps = config.target_every_steps
         self._target_every_updates = config.target_every_updates
+        self.outliers = Outliers(config.outlier_deviations) if config.outlier_deviations else None
         self._weights: tf.Variable | None = None
         self._target: tf.Variable | None = None
 
@@ -113,13 +115,18 @@ class Q:
             every, now, passed = self._target_every_updates, clock.updates, 1
         if crossed(every, now - passed, now):
             self._copy(weights)
+        if self.outliers is not None:
+            self.outliers.follow(update.by_rank["error"])
 
     def state(self) -> dict[str, Array]:
-        return {} if self._target is None else {"target": self._target.numpy()}
+        outliers = {} if self.outliers is None else {"outliers": self.outliers.statistics.copy()}
+        return outliers if self._target is None else outliers | {"target": self._target.numpy()}
 
     def restore(self, state: dict[str, Array]) -> None:
         if "target" in state:
             self._copy(state["target"])
+        if self.outliers is not None and "outliers" in state:
+            self.outliers.statistics[:] = state["outliers"]
 
 
 def count_actions(spaces: Spaces) -> int:

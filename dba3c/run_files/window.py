@@ -15,7 +15,7 @@ ONLINE_EPISODES = 100  # newest finished ones, of all ranks, that the online sco
 ETA_SECONDS = 30.0  # that a job must have trained before it says how long the rest takes
 PLAY = ("env_seconds", "predict_seconds", "play_seconds")
 COUNTED = {  # sums that are no mean over samples
-    "episodes", "score", "episode_steps", "rebuilt", *(f"{part}_seconds" for part in PARTS),
+    "episodes", "score", "episode_steps", "rebuilt", "outliers", *(f"{part}_seconds" for part in PARTS),
 }  # fmt: skip
 
 
@@ -60,6 +60,7 @@ class Window:
         means = {name: total / max(self.samples, 1) for name, total in self.sums.items() if name not in COUNTED}
         paces = {"points_per_second": self.samples / self.age}
         counts = {"dropped": int(self.late.sum()), "rebuilt": int(self.sums.get("rebuilt", 0.0))}
+        counts |= {"outliers": int(self.sums["outliers"])} if "outliers" in self.sums else {}
         shares = self.shares(self.age * self.compute_seconds.size)
         rest = paces | {"max_lag": self.max_lag} | counts | {f"{part}_share": share for part, share in shares.items()}
         return means | rest | {"slowest_rank": int(np.argmax(self.compute_seconds))}

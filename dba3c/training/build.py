@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
+from dba3c.learning.clipping import GuardedLearner, Learner
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.learning.shards import Shards
 from dba3c.networks.normalisation import normaliser_for
@@ -28,6 +30,9 @@ from dba3c.seeds import REBUILT, game_seeds
 from dba3c.timings import Timings
 from dba3c.training.injected import Faults, FaultyEnv
 from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Transport, VectorEnv
+
+if TYPE_CHECKING:
+    from dba3c.training.ranks import Ranks
 
 
 def agent(config: Config) -> Agent:
@@ -54,6 +59,14 @@ def trained(saved: Checkpoint) -> Agent:
     learned.load(saved.weights, clock)
     learned.normaliser.restore(saved.statistics)
     return learned
+
+
+def guarded(learner: Learner, agent: Agent, ranks: Callable[[], Ranks]) -> Learner:
+    """Let a learner drop outliers, if its algorithm wants that."""
+    outliers = getattr(agent.algorithm, "outliers", None)
+    if outliers is None:
+        return learner
+    return GuardedLearner(learner, outliers, lambda: ranks().world.rank, lambda text: ranks().say_here(text))
 
 
 def optimizer(config: Config, learner: Agent) -> FlatOptimizer:

@@ -16,7 +16,7 @@ from tests.fakes import real_jobs, waiting
 PLAN = """
 games: [breakout, pong]
 seeds: 2
-preset: paac
+preset: a2c
 common:
   env.n_sim: 2
   actor.n_steps: 4

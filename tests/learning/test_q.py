@@ -264,6 +264,15 @@ def test_the_target_is_saved_and_restored() -> None:
     assert q.state()["target"].tolist() == [5.0]
 
 
+def test_the_statistics_of_outliers_follow_every_update_and_are_saved() -> None:
+    q, other = (algorithm("one_step", "algorithm.outlier_deviations=6") for _ in range(2))
+    for error in (1.0, 3.0):
+        q.follow(update(4)._replace(by_rank={"error": np.array([0.0, error])}), Clock(1, 4, 100), tf.Variable([0.0]))
+    other.restore(q.state())
+    assert other.state()["outliers"][:, 1].tolist() == [2, 2, 1]
+    assert "outliers" not in algorithm().state()
+
+
 def greedy(*overrides: str) -> EpsilonGreedy:
     return EpsilonGreedy(settings("algorithm.name=q", *overrides).algorithm)
 
