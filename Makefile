@@ -15,7 +15,7 @@
 # make results writes docs/results.md from the logs in docs/runs
 # make algorithms draws the pictures of docs/algorithms.md
 # make horovod builds Horovod for comm.transport=horovod
-# make validate  compares predicted and measured pace over shaped links between 16 hosts (root)
+# make validate  compares predicted and measured pace over shaped links between 16 hosts, with and without servers (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
 
 GAME ?= breakout
@@ -155,6 +155,7 @@ cluster-down:
 validate: setup-dev cluster-packages
 	mkdir -p docs
 	DBA3C_CLUSTER_NODES=16 $(BIN)/python -m tests.cluster.validate docs/validation
+	DBA3C_CLUSTER_NODES=16 $(BIN)/python -m tests.cluster.servers docs/servers
 
 clean:
 	rm -rf .venv build dist *.egg-info

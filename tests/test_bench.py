@@ -18,7 +18,7 @@ from dba3c.config import loading
         (["predict", "--comm.n_backup=1"], "comm.strategy=backup"),
         (["pipeline", "--actor.n_steps=20"], "not understood"),
         (["pipeline", "--preset=a3c-continuous"], "bench control measures such tasks"),
-        (["pipeline", "--preset=ppo"], "paper, paper-pong, paper-async, paac, fast"),
+        (["pipeline", "--preset=ppo"], "paper, paper-pong, paper-async, a2c, fast"),
         (["predict", "--preset=papper"], "paper"),
     ],
 )

@@ -101,7 +101,7 @@ def test_the_example_of_an_own_algorithm_environment_and_network_trains(tmp_path
         "train.target_score": "none",
     }  # fmt: skip
     words = [f"--{key}={value}" for key, value in (NAMES | short).items()]
-    command = [sys.executable, "-m", "dba3c.train", "--preset=paac", "--game=pong", "--run-dir=run", *words]
+    command = [sys.executable, "-m", "dba3c.train", "--preset=a2c", "--game=pong", "--run-dir=run", *words]
     result = subprocess.run(command, cwd=extended(tmp_path), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))

@@ -52,7 +52,7 @@ def test_a_row_for_each_configuration(page: str) -> None:
     breakout, pong = columns(page)
     assert breakout["game"] == "breakout"
     assert breakout["seeds"] == "0, 1"
-    assert breakout["preset"] == "`paac` (changed)"
+    assert breakout["preset"] == "`a2c` (changed)"
     assert breakout["score (episodes)"] == "70.0, 60.0 to 80.0 (50)"
     assert breakout["human-normalised"] == f"{(70 - 1.7) / (30.5 - 1.7):.0%}"
     assert (breakout["steps"], breakout["minutes"], breakout["cores"]) == ("60,000", "1", "8")

@@ -15,8 +15,7 @@ def check_contradictions(config: Config) -> None:
         check_episodes(config)
     if config.comm.strategy != "backup" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
-    if config.comm.strategy in ("server", "hogwild"):
-        check_asynchronous(config)
+    check_asynchronous(config)
     if config.debug.staleness:
         check_staleness(config)
     check_sticky(config)
@@ -126,7 +125,11 @@ def check_shards(config: Config) -> None:
 
 
 def check_asynchronous(config: Config) -> None:
-    """Refuse what does not go together with weights that change at any time."""
+    """Refuse what does not go together with weights that change at any time, and what needs such weights."""
+    if not config.optimizer.shared and (config.comm.strategy, config.optimizer.name) != ("hogwild", "rmsprop"):
+        raise ConfigError("optimizer.shared=false: only with comm.strategy=hogwild and optimizer.name=rmsprop")
+    if config.comm.strategy not in ("server", "hogwild"):
+        return
     for key in ("normalise_observations", "normalise_rewards"):
         if getattr(config.env, key):
             raise ConfigError(
@@ -143,9 +146,7 @@ def check_asynchronous(config: Config) -> None:
     if config.comm.strategy == "hogwild" and (config.comm.dedicated or config.comm.aggregate > 1):
         raise ConfigError("comm.strategy=hogwild: has no servers; comm.dedicated and comm.aggregate need server")
     if config.comm.strategy == "hogwild" and config.comm.on_failure == "shrink":
-        raise ConfigError(
-            "comm.on_failure=shrink: shared memory does not survive a failed rank; use comm.strategy=server"
-        )
+        raise ConfigError("comm.on_failure=shrink: shared memory dies with a rank; use comm.strategy=server")
 
 
 def check_passes(config: Config) -> None:

@@ -18,6 +18,7 @@ from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 
 HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
 OPTIONS = ("preset", "game", "run-dir", "config", "ranks", "dry-run", "help")  # of dba3c train, besides the keys
+RENAMED = {"paac": "a2c"}  # presets that had another name in version 0.1
 BEFORE = {"evaluate": {"in_a_row": 1}}  # what version 0.1 did where it had no key, and the default is another now
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
@@ -42,6 +43,7 @@ def load(
 def merged(preset: str, overrides: Iterable[str], path: Path, n_sim: int | None = None) -> dict[str, Any]:
     """Lay the preset and what the user gave over hyperparams.yaml."""
     values, presets, own = layers(overrides, path)
+    preset = RENAMED.get(preset, preset) if preset not in presets else preset
     if preset not in presets:
         raise ConfigError(f"--preset={cut(preset)}: no such preset in {path.name}{suggest(preset, map(str, presets))}")
     merge(values, presets[preset] or {}, f"presets.{preset}")
@@ -172,6 +174,20 @@ def validate(values: object) -> Config:
         errors = error.errors()
         kind = UnknownKeyError if errors[0]["type"] == "extra_forbidden" else ConfigError
         raise kind(explain(errors)) from None
+
+
+def note_renamed(preset: str) -> str:
+    """Say what a preset is called now; nothing if its name has not changed."""
+    if preset not in RENAMED or preset in preset_names():
+        return ""
+    return f"preset {preset} is now called {RENAMED[preset]}; paac-nips and paac-nature are PAAC as published"
+
+
+def name_in(preset: str, path: Path) -> str:
+    """Return the name of a preset in the hyperparams.yaml of another version, which may know the old name only."""
+    names = preset_names(path)
+    old = [before for before, now in RENAMED.items() if now == preset and before in names]
+    return preset if preset in names or not old else old[0]
 
 
 def preset_names(path: Path = HYPERPARAMS) -> list[str]:

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from dba3c.config.schema import Config
 
 MOST_LETTERS = 1000  # of a message
+SHORT_LIST = 30  # names that a message may list
 BRIEF = reprlib.Repr()  # stops where a value gets large: with aliases, a few bytes of yaml stand for gigabytes
 BRIEF.maxlevel = 4
 BRIEF.maxstring = 1000
@@ -72,7 +73,7 @@ def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
     near = nearest(word, names, cutoff=0.6)
     if near:
         return "; did you mean " + " or ".join(prefix + name for name in near) + "?"
-    return f"; known: {', '.join(prefix + name for name in names)}" if 0 < len(names) <= 20 else ""
+    return f"; known: {', '.join(prefix + name for name in names)}" if 0 < len(names) <= SHORT_LIST else ""
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.75) -> list[str]:

@@ -21,6 +21,7 @@ PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → mo
         "ba3c_linear": "dba3c.networks.torsos:ba3c_linear",
         "nips": "dba3c.networks.torsos:nips",
         "nature": "dba3c.networks.torsos:nature",
+        "ga3c": "dba3c.networks.torsos:ga3c",
         "mlp": "dba3c.networks.torsos:mlp",
         "mlp_relu": "dba3c.networks.torsos:mlp_relu",
     },

@@ -119,6 +119,7 @@ class Optimizer(Section):
     momentum: Fraction
     mean_square: Weight
     square_sum: Weight
+    shared: bool
 
 
 class Comm(Section):

@@ -85,6 +85,7 @@ class FlatOptimizer:
 
     def __init__(self, config: schema.Optimizer, weights: tf.Variable, largest_norm: float | None) -> None:
         self.size = int(weights.shape[0])
+        self.shared = config.shared
         self._config = config
         self._weights = weights
         self._largest_norm = largest_norm

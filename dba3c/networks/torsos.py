@@ -63,7 +63,9 @@ def ba3c_linear(hidden: int, seeds: Iterator[int]) -> Torso:
     return Torso([*convolutions, dense], lambda _gain: unit_scaling(next(seeds)))
 
 
-def orthogonal_torso(convolutions: list[tuple[int, int, int]], hidden: int, seeds: Iterator[int]) -> Torso:
+def orthogonal_torso(
+    convolutions: list[tuple[int, int, int]], hidden: int, seeds: Iterator[int], padding: str = "valid"
+) -> Torso:
     """(filters, kernel, stride) convolutions and a hidden layer; every layer starts orthogonal."""
 
     def orthogonal(gain: float) -> initializers.Initializer:
@@ -71,7 +73,7 @@ def orthogonal_torso(convolutions: list[tuple[int, int, int]], hidden: int, seed
 
     def conv(index: int, filters: int, kernel: int, stride: int) -> layers.Layer:
         init, name = orthogonal(2**0.5), f"conv{index}"
-        return layers.Conv2D(filters, kernel, stride, activation="relu", kernel_initializer=init, name=name)
+        return layers.Conv2D(filters, kernel, stride, padding, activation="relu", kernel_initializer=init, name=name)
 
     stack = [conv(index, *sizes) for index, sizes in enumerate(convolutions)]
     dense = layers.Dense(hidden, activation="relu", kernel_initializer=orthogonal(2**0.5), name="hidden")
@@ -109,3 +111,10 @@ def nips(hidden: int, seeds: Iterator[int]) -> Torso:
 def nature(hidden: int, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2015."""
     return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], hidden, seeds)
+
+
+def ga3c(hidden: int, seeds: Iterator[int]) -> Torso:
+    """The convolutions of 2013, padded with zeros, on pixels from -1 to 1, as GA3C's program has them."""
+    padded = orthogonal_torso([(16, 8, 4), (32, 4, 2)], hidden, seeds, "same")
+    centred = layers.Rescaling(255 / 128, offset=-1)  # value / 128 - 1, of pixels that were divided by 255
+    return padded._replace(layers=[centred, *padded.layers])

@@ -37,7 +37,7 @@ class Order(NamedTuple):
 
     config: Config
     run_dir: Path
-    note: str  # what preset auto chose, and why
+    note: str  # what preset auto chose, and why; or what a preset is called now
 
 
 def request(parser: Parser, argv: list[str], size: int | None = None) -> Request:
@@ -71,7 +71,8 @@ def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:
     if asked.preset == auto.NAME:
         config, note = auto.resolve(asked.game, ranks, asked.overrides, asked.config_file, saved, asked.profile)
     else:
-        config, note = loading.load(asked.preset, asked.overrides, asked.config_file), ""
+        config = loading.load(asked.preset, asked.overrides, asked.config_file)
+        note = loading.note_renamed(asked.preset)
     for name in config.targets:
         envs.resolve_title(envs.profile_of(name), name, "targets")
     return Order(config, asked.run_dir, note)
@@ -94,7 +95,7 @@ def check_ranks(ranks: int | None, size: int | None) -> None:
 
 
 def say_chosen(note: str, rank: int) -> None:
-    """Say once in the whole job what preset auto chose."""
+    """Say once in the whole job what preset was chosen."""
     if note and rank == 0:
         say(note)
 

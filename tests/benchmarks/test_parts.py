@@ -19,7 +19,7 @@ def test_costs_per_step() -> None:
 
 
 def test_torsos_are_measured_with_the_preset_that_uses_them() -> None:
-    assert [parts.preset_with(torso) for torso in ("nips", "nature", "ba3c")] == ["paac", "paac", "paper"]
+    assert [parts.preset_with(torso) for torso in ("nips", "nature", "ba3c")] == ["a2c", "paac-nature", "paper"]
 
 
 def test_parts_are_shown_by_the_names_that_the_parts_of_time_have_elsewhere() -> None:

@@ -132,6 +132,35 @@ def test_backups_and_slow_ranks_must_exist() -> None:
         consistency.check_ranks(load("debug.slow_rank=4,2"), 4)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("comm.strategy=server", *PPO), r"^algorithm\.name=ppo: .* needs another algorithm"),
+        (("comm.strategy=server", "comm.transport=horovod"), r"^comm\.transport=horovod: .* needs mpi"),
+        (("comm.strategy=hogwild", "comm.aggregate=2"), r"^comm\.strategy=hogwild: has no servers"),
+        (
+            ("comm.strategy=hogwild", "comm.on_failure=shrink"),
+            r"^comm\.on_failure=shrink: .* use comm\.strategy=server",
+        ),
+        (("comm.strategy=server", "debug.staleness=3"), r"^debug\.staleness=3: only with comm\.strategy=allreduce"),
+        (("comm.strategy=hogwild", "optimizer.shared=false"), r"^optimizer\.shared=false: .* optimizer\.name=rmsprop"),
+        (("optimizer.name=rmsprop", "optimizer.shared=false"), r"^optimizer\.shared=false: only with comm\.strategy"),
+    ],
+)
+def test_what_does_not_go_together_with_changing_weights_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(*words)
+
+
+def test_some_rank_must_play_and_gradients_of_a_group_must_exist() -> None:
+    served = ("comm.strategy=server", "comm.servers=3", "comm.dedicated=true")
+    consistency.check_ranks(load(*served), 4)
+    with pytest.raises(ConfigError, match=r"^comm\.servers=3: .* at least one of the 3 ranks must play; use at most 2"):
+        consistency.check_ranks(load(*served), 3)
+    with pytest.raises(ConfigError, match=r"^comm\.aggregate=2: only 1 ranks have gradients"):
+        consistency.check_ranks(load(*served, "comm.aggregate=2"), 4)
+
+
 Q = ("algorithm.name=q", "train.batch_size=35")
 
 

@@ -15,7 +15,7 @@ from dba3c.types import Array, Clock
 
 PAPER: dict[str, Any] = {  # Table 1, and RMSProp as PAAC has it
     "name": "adam", "learning_rate": 0.001, "schedule": "constant", "beta1": 0.8, "beta2": 0.75, "epsilon": 1e-8,
-    "decay": 0.99, "momentum": 0.0, "mean_square": 1.0, "square_sum": 0.1,
+    "decay": 0.99, "momentum": 0.0, "mean_square": 1.0, "square_sum": 0.1, "shared": True,
 }  # fmt: skip
 NAMES = ["adam", "rmsprop", "sgd", "momentum_sgd", "adagrad"]
 START = Clock(updates=0, steps=0, total_steps=1)

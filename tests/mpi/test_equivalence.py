@@ -50,7 +50,7 @@ Q["lambda"] += ("actor.n_steps=6", "algorithm.minibatches=2", "algorithm.passes=
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
     rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1, "momentum_sgd": 0.1, "adagrad": 0.05}[optimizer]
     return loading.load(
-        "paac",
+        "a2c",
         [
             "env.game=pong",
             f"env.n_sim={n_sim}",
@@ -140,7 +140,7 @@ def test_same_seed_gives_the_same_bits(transport: Transport) -> None:
     assert again.tobytes() == weights_shared("adam", (), transport).tobytes()
 
 
-SHORT = loading.load("paac", ["env.game=pong", "evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"])
+SHORT = loading.load("a2c", ["env.game=pong", "evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"])
 
 
 @cache

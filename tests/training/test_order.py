@@ -33,6 +33,12 @@ def test_the_papers_preset_is_the_same_on_any_number_of_ranks(ranks: int) -> Non
     assert train.parse(["--preset=paper"], ranks) == (loading.load(), Path("runs/breakout"), "")
 
 
+def test_the_old_name_of_a_preset_is_answered_with_the_new_one() -> None:
+    found = train.parse(["pong", "--preset=paac"])
+    assert found.config == loading.load("a2c", ["env.game=pong"])
+    assert found.note.startswith("preset paac is now called a2c")
+
+
 def test_a_file_may_name_the_game(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("env: {game: Pong}", encoding="utf-8")
     found = train.parse([f"--config={tmp_path / 'mine.yaml'}"])
