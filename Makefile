@@ -11,9 +11,11 @@
 # make crafted reads 1,000 crafted checkpoints, 300 run directories, 2,000 command lines and configurations
 # make oversubscribed   trains 16 ranks on cores that another program keeps busy; there must be no false alarm
 # make bench   measures the speed of training on this machine
+# make scores  plays the agents that come with dba3c by three rules: greedy, sampled, sticky actions (docs/runs/*/evaluation-*.json)
 # make results writes docs/results.md from the logs in docs/runs
+# make algorithms draws the pictures of docs/algorithms.md
 # make horovod builds Horovod for comm.transport=horovod
-# make validate  compares predicted and measured pace over shaped links between 16 hosts (root)
+# make validate  compares predicted and measured pace over shaped links between 16 hosts, with and without servers (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
 
 GAME ?= breakout
@@ -39,7 +41,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results horovod cluster-packages cluster-up cluster-down validate clean
+.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results scores horovod cluster-packages cluster-up cluster-down validate algorithms clean
 
 help:
 	@sed -n 's/^# \(make \)/\1/p' $(firstword $(MAKEFILE_LIST))
@@ -109,7 +111,17 @@ bench: setup
 	$(BIN)/python -m dba3c.bench pipeline $(ARGS)
 
 results: setup
-	$(BIN)/python -m dba3c.results docs/runs docs/results.md $(addprefix --control ,$(wildcard docs/control.json))
+	$(BIN)/python -m dba3c.results docs/runs docs/results.md --control $(sort $(wildcard docs/control*.json))
+
+algorithms: setup
+	PYTHON=$(BIN)/python sh docs/catch/draw.sh
+
+# Each agent is that of the run docs/runs/GAME-0; about a minute each on an idle core.
+scores: setup
+	@set -e; for agent in dba3c/agents/*.npz; do game=$$(basename $$agent .npz); for rule in greedy sampled sticky; do \
+	  if [ $$rule = sticky ]; then options='--greedy --sticky 0.25'; else options=--$$rule; fi; \
+	  $(BIN)/python -m dba3c.evaluate --pretrained $$game $$options --json docs/runs/$$game-0/evaluation-$$rule.json; \
+	done; done
 
 horovod: .venv/horovod
 
@@ -143,6 +155,7 @@ cluster-down:
 validate: setup-dev cluster-packages
 	mkdir -p docs
 	DBA3C_CLUSTER_NODES=16 $(BIN)/python -m tests.cluster.validate docs/validation
+	DBA3C_CLUSTER_NODES=16 $(BIN)/python -m tests.cluster.servers docs/servers
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -17,6 +17,7 @@ WEIGHTS = 4
 ORDER = 5
 REBUILT = 6
 EVALUATION_ACTIONS = 7
+SAMPLES = 8
 
 
 def mix(x: Array) -> Array:

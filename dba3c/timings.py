@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-PARTS = ("env", "predict", "play", "gradient", "wait", "apply")  # of a rank's time; play: waiting for an async actor
+# Of a rank's time. play: waiting for an async actor; sample: keeping experience, and drawing from it.
+PARTS = ("env", "predict", "play", "sample", "gradient", "wait", "apply")
 
 
 class Timings:

@@ -196,6 +196,7 @@ class Optimizer(Protocol):
     """Turns the averaged gradient into new weights, in place."""
 
     size: int  # of the weights
+    shared: bool  # where ranks share the weights: whether they share the slots, too
 
     def apply(self, gradient: Array, clock: Clock, scale: float | None = None) -> None: ...  # or clips
     def scale(self, gradient: Array) -> float: ...  # by which `apply` would clip it

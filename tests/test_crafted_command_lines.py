@@ -127,7 +127,7 @@ def test_crafted_configurations_are_taken_or_refused(tmp_path: Path, part: int, 
     for number in range(part, COUNT // 2, 4):
         dice = Dice(number)
         file.write_bytes(odd_yaml(dice))
-        peaks += [assert_taken_or_refused(partial(understand, train, [f"--config={file}", "--preset=paac"]))]
+        peaks += [assert_taken_or_refused(partial(understand, train, [f"--config={file}", "--preset=a2c"]))]
     assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
     print(f"{COUNT // 2} yaml files, part {part + 1} of 4: at most {max(peaks) / 1e6:.0f} MB each")
     happened(f"{COUNT // 2}: each accepted or refused in one line")

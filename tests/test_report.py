@@ -88,8 +88,8 @@ def test_the_page_switches_between_steps_and_minutes(page: tuple[str, Path]) -> 
 
 def test_each_run_has_its_command(page: tuple[str, Path]) -> None:
     text, _ = page
-    assert "mpirun -np 2 python -m dba3c.train --preset paac --run-dir runs/breakout<" in text
-    assert "--preset paac --train.seed=1 --run-dir runs/breakout<" in text
+    assert "mpirun -np 2 python -m dba3c.train --preset a2c --run-dir runs/breakout<" in text
+    assert "--preset a2c --train.seed=1 --run-dir runs/breakout<" in text
 
 
 def test_the_published_report_is_small(tmp_path: Path) -> None:

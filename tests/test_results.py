@@ -16,8 +16,9 @@ from tests.fakes.made_up_runs import ended, row, write_run
 
 
 def columns(text: str) -> list[dict[str, str]]:
-    """The rows of the page's table."""
-    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    """The rows of the page's first table."""
+    first = text.partition("## By other rules")[0]
+    lines = [line.strip("| ").split(" | ") for line in first.splitlines() if line.startswith("|")]
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
 
 
@@ -51,12 +52,17 @@ def test_a_row_for_each_configuration(page: str) -> None:
     breakout, pong = columns(page)
     assert breakout["game"] == "breakout"
     assert breakout["seeds"] == "0, 1"
-    assert breakout["preset"] == "`paac` (changed)"
+    assert breakout["preset"] == "`a2c` (changed)"
     assert breakout["score (episodes)"] == "70.0, 60.0 to 80.0 (50)"
     assert breakout["human-normalised"] == f"{(70 - 1.7) / (30.5 - 1.7):.0%}"
     assert (breakout["steps"], breakout["minutes"], breakout["cores"]) == ("60,000", "1", "8")
     assert breakout["core-hours"] == f"{8 * 60 / 3600:.2f}"
     assert (pong["preset"], pong["score (episodes)"], pong["cores"]) == ("`paper-pong`", "–", "–")
+
+
+def test_the_rules_have_a_table_of_their_own(page: str) -> None:
+    rules = page.partition("## By other rules")[2].partition("## The commands")[0]
+    assert "| 1. | breakout | steps | 60.0, 80.0 | 70.0 (60.0 to 80.0) | – | – | – |" in rules
 
 
 def test_the_papers_stand_beside(page: str) -> None:

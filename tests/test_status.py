@@ -84,7 +84,7 @@ def test_a_line_for_each_run(
     _, head, _, broken, one = (line.split() for line in capsys.readouterr().out.splitlines()[:5])
     assert head[:4] == ["run", "game", "preset", "state"]
     assert broken[:4] == ["broken", "–", "–", "unreadable"]
-    assert one[:9] == ["one", "breakout", "paac", "+1", "running", "50,000", "of", "100,000", "50%"]
+    assert one[:9] == ["one", "breakout", "a2c", "+1", "running", "50,000", "of", "100,000", "50%"]
     assert one[9:14] == ["10.0", "(online)", "1,000", "0:00:50", "0:00:00"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,7 +38,7 @@ class Measurement(Command, Protocol):
     def measure(self, options: Namespace, bar: Bar) -> Json: ...
 
 
-PRESET = "paac"  # the most steps/s: the rest of the system shows best next to little arithmetic
+PRESET = "a2c"  # the most steps/s: the rest of the system shows best next to little arithmetic
 KEYS_TOO = "; keys of the configuration may follow: --actor.n_steps=20"
 
 
@@ -49,8 +50,8 @@ def add_seconds(parser: ArgumentParser, default: float) -> None:
     parser.add_argument("--seconds", type=float, default=default, help=f"per measurement (default: {default:g})")
 
 
-def add_repeats(parser: ArgumentParser) -> None:
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each, in turn (default: 3)")
+def add_repeats(parser: ArgumentParser, default: int = 3) -> None:
+    parser.add_argument("--repeats", type=int, default=default, help=f"runs of each, in turn (default: {default})")
 
 
 def add_preset(parser: ArgumentParser) -> None:
@@ -78,6 +79,8 @@ def complete(options: Namespace, rest: list[str]) -> Namespace:
     if "game" in options:
         options.game = resolve_game(options.game, "--game")
     if "preset" in options:
+        if note := loading.note_renamed(options.preset):
+            print(note, file=sys.stderr)
         refuse_unmeasurable(loading.load(options.preset, options.overrides))
     return options
 
@@ -93,8 +96,9 @@ def refuse_unmeasurable(config: Config) -> None:
         raise ConfigError("env.profile=gymnasium: bench control measures such tasks; choose an Atari game")
     if not one_update_per_segment(config):
         raise ConfigError(
-            "algorithm.name=ppo: makes several updates from each segment, and only the first includes its play, so the"
-            f" figures would be wrong; choose one of the presets {', '.join(measurable_presets())}"
+            f"algorithm.name={config.algorithm.name}: makes several updates from each segment, and only the first"
+            " includes its play, so the figures would be wrong; choose one of the presets"
+            f" {', '.join(measurable_presets())}"
         )
 
 
@@ -107,4 +111,4 @@ def measurable_presets() -> tuple[str, ...]:
 
 
 def one_update_per_segment(config: Config) -> bool:
-    return config.algorithm.name != "ppo"
+    return not (config.several_passes or config.experience.capacity_steps)

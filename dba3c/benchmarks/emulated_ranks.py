@@ -46,6 +46,10 @@ class Pattern(NamedTuple):
         """Return a function that draws a segment of every rank."""
         return lambda random: np.stack([self.steps(rank, random, STEPS) for rank in range(ranks)])
 
+    def draw(self, random: np.random.Generator, rank: int) -> float:
+        """Draw the seconds of a rank's next segment."""
+        return float(self.steps(rank, random, STEPS).sum())
+
     def steps(self, rank: int, random: np.random.Generator, count: int) -> Array:
         """Draw the seconds of `count` steps of a rank."""
         base = self.seconds / STEPS * (self.factor if rank == self.slow_rank else 1.0)
@@ -111,6 +115,8 @@ class Sleeper:
 
 class Weights:
     """An optimizer that costs next to nothing."""
+
+    shared = True
 
     def __init__(self, parameters: int) -> None:
         self.size = parameters
@@ -213,10 +219,3 @@ def simulate(ranks: int, n_backup: int, steps: Steps, message_seconds: float, up
         in_step = np.where(ends >= now, ends, np.inf).min(axis=1)
         free = np.where(ends[:, -1] <= ready, now, np.minimum(in_step, ends[:, -1]))
     return updates / now
-
-
-def simulate_independent(steps: Steps, message_seconds: float, draws: int = 2000) -> float:
-    """Compute the updates/s of ranks that wait for no other, each of which updates after each of its segments."""
-    random = np.random.default_rng(0)
-    seconds = np.mean([steps(random).sum(axis=1) for _ in range(draws)], axis=0)  # [ranks]
-    return float(np.sum(1 / (seconds + message_seconds)))

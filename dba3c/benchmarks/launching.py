@@ -8,9 +8,10 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -23,6 +24,8 @@ from dba3c.job.process import terminal
 from dba3c.job.single_host import single_host
 from dba3c.job.world import launched
 from dba3c.types import Json
+
+T = TypeVar("T")
 
 
 class BenchError(Exception):
@@ -98,11 +101,26 @@ def open_bar(quiet: bool = False) -> Bar:
 
 @contextmanager
 def stage(bar: Bar, description: str) -> Iterator[None]:
-    """Name one stage of the bar's newest task, and advance by one after it."""
+    """Name one stage of the bar's newest task, and advance by one after it; in a log file each stage is a line."""
     task = bar.task_ids[-1]
     bar.update(task, description=description)
+    if not bar.console.is_terminal and not bar.console.quiet:
+        number, total = int(bar.tasks[-1].completed) + 1, bar.tasks[-1].total
+        print(
+            f"{bar.get_time() - (bar.tasks[-1].start_time or 0):6.0f} s  {number} of {total:.0f}: {description}",
+            file=bar.console.file,
+            flush=True,
+        )
     yield
     bar.advance(task)
+
+
+def track(bar: Bar, items: Sequence[T], description: str) -> Iterator[T]:
+    """Go through items, each a stage of a task of its own."""
+    bar.add_task(description, total=len(items))
+    for item in items:
+        with stage(bar, description):
+            yield item
 
 
 def show(result: RenderableType) -> None:

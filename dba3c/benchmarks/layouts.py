@@ -69,9 +69,17 @@ def trial(allocation: Allocation, game: str, preset: str, steps: int, checkout: 
     """Train for real for `steps` steps, or for a few updates if those are more; return the run's summary."""
     steps = max(steps, FEWEST_UPDATES * allocation.steps_per_update)
     with tempfile.TemporaryDirectory() as folder:
-        order = ["--preset", preset, "--game", game, "--run-dir", folder, f"--train.total_steps={steps}"]
-        only_training = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
         hyperparams = checkout / "hyperparams.yaml" if checkout else loading.HYPERPARAMS
+        order = [
+            "--preset",
+            loading.name_in(preset, hyperparams),
+            "--game",
+            game,
+            "--run-dir",
+            folder,
+            f"--train.total_steps={steps}",
+        ]
+        only_training = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
         words = order + only_training + allocation.arguments_for(hyperparams)
         launching.run(allocation.ranks, "dba3c.train", words, allocation.threads, checkout=checkout)
         summary: Json = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
@@ -81,7 +89,7 @@ def trial(allocation: Allocation, game: str, preset: str, steps: int, checkout: 
 def candidates(cores: int, preset: str) -> list[Allocation]:
     """List ranks of one core, of half the node and of the whole node; few and many simulators; every usable actor."""
     config = loading.load(preset)
-    kinds = ("lockstep",) if config.algorithm.name == "ppo" else ("lockstep", "async")
+    kinds = ("lockstep",) if config.several_passes else ("lockstep", "async")
     threads = sorted({1, max(1, cores // 2), cores})
     return [
         Allocation(cores // count, count, kind, n_sim * count, config.actor.n_steps)

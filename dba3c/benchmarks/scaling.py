@@ -52,7 +52,7 @@ def measure(world: World, options: Namespace, bar: Bar) -> Json:
     base = max(alone, key=lambda row: float(row["points_per_second"]))
     for row in rows:
         row["efficiency"] = row["points_per_second"] / row["ranks"] / base["points_per_second"]
-    hidden = [hidden_row(world, options, units) for units in bar.track(options.hidden, description="hidden units")]
+    hidden = [hidden_row(world, options, units) for units in launching.track(bar, options.hidden, "hidden units")]
     transports = [name for name in ("mpi", "horovod") if installed(name)]
     return {
         "machine": launching.machine(),
@@ -71,7 +71,7 @@ def rank_rows(job: Job, bar: Bar) -> list[Json]:
     plan += [("strong", count, max(1, n_sim * size // count)) for count in counts(size)]
     return [
         {"scaling": kind} | training_ranks.row(job, count, simulators)
-        for kind, count, simulators in bar.track(plan, description="scaling")
+        for kind, count, simulators in launching.track(bar, plan, "scaling")
     ]
 
 

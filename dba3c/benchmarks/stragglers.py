@@ -15,6 +15,7 @@ from dba3c import benchmarks
 from dba3c.benchmarks import emulated_ranks, launching
 from dba3c.benchmarks.emulated_ranks import Pattern, Way
 from dba3c.benchmarks.launching import Bar
+from dba3c.benchmarks.servers import Costs, simulate_served
 from dba3c.benchmarks.training_ranks import on_first
 from dba3c.job.exit import EXIT_OK
 from dba3c.job.world import World, run_job
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 HELP = "pace of each strategy with slow and delayed ranks; computing is emulated"
 RANKS = 8  # as many as the largest case needs
-PARAMETERS = 345_143  # of the presets `paac` and `fast`: 1.4 MB
+PARAMETERS = 345_143  # of the presets `a2c` and `fast`: 1.4 MB
 SECONDS_PER_GRADIENT = 0.08  # of one core with 16 simulators × 5 steps
 ALL = Way()
 BACKUP = Way("backup", n_backup=1)
@@ -100,9 +101,10 @@ def predicted(case: Case, message_seconds: float) -> float | None:
     """Simulate a case; None if a rank pauses, which the simulation cannot do."""
     if case.pattern.pause:
         return None
-    steps = case.pattern.segments(case.ranks)
     if case.way == SERVER:
-        return emulated_ranks.simulate_independent(steps, message_seconds)
+        costs = Costs(travel=message_seconds)
+        return simulate_served(case.ranks, 1, case.pattern.draw, costs).updates_per_second
+    steps = case.pattern.segments(case.ranks)
     return emulated_ranks.simulate(case.ranks, case.way.n_backup, steps, message_seconds)
 
 

@@ -53,8 +53,9 @@ class Tally:
             self.updates += 1
             self.samples += update.samples
             self.seconds = time.perf_counter() - self._start
-            self.wait_seconds += update.sums["wait_seconds"]
-            self.compute_seconds += update.by_rank["compute_seconds"].tolist()
+            self.wait_seconds += update.sums.get("wait_seconds", 0.0)  # asynchronous: only rank 0 has the sums
+            seconds = update.by_rank["compute_seconds"]
+            self.compute_seconds += seconds[seconds > 0].tolist()  # of those whose gradients are in it
 
 
 def make_job(world: World, preset: str, game: str, seconds: float, *overrides: str) -> Job:
@@ -101,7 +102,8 @@ def trained(job: Job, config: Config, comm: MPI.Intracomm) -> Tally:
     deadline = Deadline(job.seconds)
     tally = Tally(deadline)
     rule = build.optimizer(config, job.agent)
-    strategy = build.strategy(config, MpiTransport(comm), job.agent, rule, timings, progress)
+    owners = build.owners(config.comm, job.world.hosts[: comm.size])
+    strategy = build.strategy(config, MpiTransport(comm), job.agent, rule, timings, progress, owners=owners)
     actor = build.actor(config, job.agent, comm.rank, job.world.threads, timings)
     actor.restart(0)
     for update in updates(actor, job.agent, strategy, progress, 2**62, deadline.passed, timings):

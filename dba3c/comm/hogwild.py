@@ -1,7 +1,8 @@
 """The store of comm.strategy=hogwild: weights and slots in memory that all ranks of one host share, without any lock.
 
 Every rank changes them in place, as the threads of A3C do: an update may read what another one has half written, and
-of two that write an element at the same moment one may be lost. That is the published algorithm.
+of two that write an element at the same moment one may be lost. That is the published algorithm. The slots are shared,
+too, or (optimizer.shared=false) each rank changes its own; where the ranks meet, their mean is what is saved.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dba3c.types import Array
 
 
 class SharedMemory:
+    """Weights [P] and slots [copies, slots, P] behind counters of what each rank has applied."""
+
     def __init__(self, around: Surroundings, mail: Mail) -> None:
         self.handlers: dict[int, Handler] = {}
         self._mail = mail
@@ -23,25 +26,21 @@ class SharedMemory:
         self._rank = around.transport.rank
         state = self._optimizer.state()
         self._start = int(state.pop("steps"))
-        comm = around.transport.comm
-        size, ranks = self._optimizer.size, around.transport.size
-        counters = ranks * MPI.INT64_T.size
-        length = counters + (1 + len(state)) * size * MPI.FLOAT.size
-        self._window = MPI.Win.Allocate_shared(length if self._rank == 0 else 0, MPI.FLOAT.size, comm=comm)
-        memory = memoryview(self._window.Shared_query(0)[0])  # type: ignore[arg-type]
-        self._applied: Array = np.frombuffer(memory, np.int64, ranks)  # by each rank
-        rows: list[Array] = list(np.frombuffer(memory, np.float32, offset=counters).reshape(1 + len(state), size))
-        self._weights, *slots = rows
-        self._slots = dict(zip(state, slots, strict=True))
+        self._names = list(state)
+        ranks = around.transport.size
+        copies = 1 if self._optimizer.shared else ranks
+        self._applied, self._weights, self._slots = self._allocate(around.transport.comm, ranks, copies)
         if self._rank == 0:
             self._applied[:] = 0
             self._weights[:] = self._optimizer.weights()
-            for name, values in state.items():
-                self._slots[name][:] = values
-        comm.Barrier()
+            for index, values in enumerate(state.values()):
+                self._slots[:, index] = values
+        own = self._slots[0 if self._optimizer.shared else self._rank]
+        self._own_slots: dict[str, Array] = dict(zip(self._names, own, strict=True))
+        around.transport.comm.Barrier()
 
     def push(self, note: Push, gradient: Array) -> Array:
-        self._optimizer.apply_to(self._weights, self._slots, gradient, note.clock, note.applied, note.scale)
+        self._optimizer.apply_to(self._weights, self._own_slots, gradient, note.clock, note.applied, note.scale)
         self._applied[self._rank] += 1
         return self.pull()
 
@@ -50,8 +49,18 @@ class SharedMemory:
 
     def whole(self, applied: int) -> tuple[Array, dict[str, Array]]:
         self._mail.wait_for(lambda: self._start + int(self._applied.sum()) >= applied)
-        slots = {name: values.copy() for name, values in self._slots.items()}
+        slots = dict(zip(self._names, self._slots.mean(axis=0), strict=True))
         return self.pull(), slots | {"steps": np.asarray(applied)}
+
+    def _allocate(self, comm: MPI.Intracomm, ranks: int, copies: int) -> tuple[Array, Array, Array]:
+        """Map the memory of rank 0: counters [ranks], weights [P], slots [copies, slots, P]."""
+        size, slots = self._optimizer.size, len(self._names)
+        counters = ranks * MPI.INT64_T.size
+        length = counters + (1 + copies * slots) * size * MPI.FLOAT.size
+        self._window = MPI.Win.Allocate_shared(length if self._rank == 0 else 0, MPI.FLOAT.size, comm=comm)
+        memory = memoryview(self._window.Shared_query(0)[0])  # type: ignore[arg-type]
+        vectors: Array = np.frombuffer(memory, np.float32, offset=counters).reshape(-1, size)
+        return np.frombuffer(memory, np.int64, ranks), vectors[0], vectors[1:].reshape(copies, slots, size)
 
 
 def hogwild(config: Comm, around: Surroundings) -> Asynchronous:

@@ -82,6 +82,7 @@ class Watchdog:
         self._own = Beat(0, BUSY)
         self._task = Task("starting", silence_seconds, start_seconds, time.monotonic())
         self._resumed = time.monotonic()
+        self._newest = 0  # update that any rank has finished
         self._on_failure = on_failure
         self._say = say
         self.set(silence_seconds)
@@ -196,9 +197,10 @@ class Watchdog:
         return None
 
     def _stuck(self, now: float) -> str | None:
-        """On rank 0: name the ranks that keep the others waiting for longer than an update can take."""
+        """On rank 0: name the ranks without which there has been no update for longer than one can take."""
         beats = {0: self._own} | {rank: last.beat for rank, last in self._last.items()}
-        if BUSY in {beat.doing for beat in beats.values()}:
+        before, self._newest = self._newest, max(beat.update for beat in beats.values())
+        if self._newest > before or BUSY in {beat.doing for beat in beats.values()}:
             self._resumed = now
             return None
         if any(now - last.when > 3 * self._period for last in self._last.values()):
@@ -207,8 +209,9 @@ class Watchdog:
         waited = now - self._resumed
         if waited < max(self._limit, PATIENCE * usual):
             return None
-        late = [rank for rank, beat in beats.items() if beat.doing == COMPUTING and beat.update <= self._own.update]
-        who = ", ".join(self._names[rank] for rank in late) or "the network"
+        computing = {rank: beat for rank, beat in beats.items() if beat.doing == COMPUTING}
+        behind = [rank for rank, beat in computing.items() if beat.update < self._newest]  # where the others meet
+        who = ", ".join(self._names[rank] for rank in behind or computing) or "the network"
         return f"{who} is stuck in update {self._own.update + 1:,}: the other ranks have waited for {waited:.0f} s"
 
 

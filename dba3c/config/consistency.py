@@ -5,29 +5,24 @@ from __future__ import annotations
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import PAPER_STICKY, Comm, Config
 
+LONGEST_HISTORY = 4  # frames of an observation
+
 
 def check_contradictions(config: Config) -> None:
     """Refuse values that are fine alone but not together."""
-    check_lockstep(config)
+    check_batch(config)
     if config.actor.kind == "episodes":
         check_episodes(config)
     if config.comm.strategy != "backup" and config.comm.n_backup:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
-    if config.comm.strategy in ("server", "hogwild"):
-        check_asynchronous(config)
+    check_asynchronous(config)
     if config.debug.staleness:
         check_staleness(config)
     check_sticky(config)
-    if config.algorithm.name == "ppo":
-        check_ppo(config)
+    if config.several_passes:
+        check_passes(config)
     if config.algorithm.name == "q":
         check_q(config)
-    if config.whole_segments and config.batch_size % config.actor.n_steps:
-        why = "model.memory" if config.model.memory else f"algorithm.returns={config.algorithm.returns}"
-        raise ConfigError(
-            f"train.batch_size={config.batch_size}: with {why} a batch has whole segments; use a multiple of"
-            f" actor.n_steps={config.actor.n_steps}"
-        )
     if config.actor.shards > 1:
         check_shards(config)
     if config.env.n_sim % config.actor.group_size:
@@ -36,13 +31,48 @@ def check_contradictions(config: Config) -> None:
         )
 
 
-def check_lockstep(config: Config) -> None:
-    """Refuse a batch that is not all that the simulators of a rank play."""
+def check_batch(config: Config) -> None:
+    """Refuse batches that do not consist of what is played."""
     segment = config.env.n_sim * config.actor.n_steps
-    if config.actor.kind == "lockstep" and config.batch_size != segment:
+    if config.experience.capacity_steps:
+        check_experience(config)
+    elif config.actor.kind == "lockstep" and config.batch_size != segment:
         raise ConfigError(
             f"train.batch_size={config.batch_size}: with actor.kind=lockstep a rank's batch is env.n_sim ×"
             f" actor.n_steps = {segment}; set train.batch_size=auto or {segment}, or actor.kind=async"
+        )
+    elif config.whole_segments and config.batch_size % config.actor.n_steps:
+        why = "model.memory" if config.model.memory else f"algorithm.returns={config.algorithm.returns}"
+        raise ConfigError(
+            f"train.batch_size={config.batch_size}: with {why} a batch has whole segments; use a multiple of"
+            f" actor.n_steps={config.actor.n_steps}"
+        )
+
+
+def check_experience(config: Config) -> None:
+    """Refuse what a replay memory cannot do, or what could never be drawn from it."""
+    experience, segment = config.experience, config.env.n_sim * config.actor.n_steps
+    if config.algorithm.name != "q" or config.algorithm.returns not in ("one_step", "n_step"):
+        raise ConfigError(
+            f"experience.capacity_steps={experience.capacity_steps}: only algorithm.name=q with"
+            " algorithm.returns=one_step learns from what older weights have played; or set it to 0"
+        )
+    if config.actor.kind != "lockstep":
+        raise ConfigError(f"actor.kind={config.actor.kind}: experience is kept in the order of play; use lockstep")
+    if config.checkpoint.restart_games:
+        raise ConfigError("checkpoint.restart_games=true: a replay memory starts empty in any resumed run; use false")
+    if config.env.normalise_observations or config.env.normalise_rewards:
+        raise ConfigError("env.normalise_observations, _rewards: would count a sample of experience again and again")
+    if segment % experience.steps_per_update:
+        raise ConfigError(
+            f"experience.steps_per_update={experience.steps_per_update}: must divide the env.n_sim × actor.n_steps ="
+            f" {segment} steps that are played at a time"
+        )
+    least = config.env.n_sim * (experience.n_steps + LONGEST_HISTORY)
+    if experience.warm_up_steps < least or experience.capacity_steps < experience.warm_up_steps + least:
+        raise ConfigError(
+            f"experience.warm_up_steps={experience.warm_up_steps}: must be at least {least} and at most"
+            f" experience.capacity_steps={experience.capacity_steps} less {least}"
         )
 
 
@@ -95,35 +125,39 @@ def check_shards(config: Config) -> None:
 
 
 def check_asynchronous(config: Config) -> None:
-    """Refuse what does not go together with weights that change at any time."""
+    """Refuse what does not go together with weights that change at any time, and what needs such weights."""
+    if not config.optimizer.shared and (config.comm.strategy, config.optimizer.name) != ("hogwild", "rmsprop"):
+        raise ConfigError("optimizer.shared=false: only with comm.strategy=hogwild and optimizer.name=rmsprop")
+    if config.comm.strategy not in ("server", "hogwild"):
+        return
     for key in ("normalise_observations", "normalise_rewards"):
         if getattr(config.env, key):
             raise ConfigError(
                 f"env.{key}=true: its statistics are the same on all ranks after every update, which"
                 f" comm.strategy={config.comm.strategy} is without; use allreduce or backup"
             )
-    if config.algorithm.name == "ppo":
+    if config.several_passes:
         raise ConfigError(
-            "algorithm.name=ppo: its passes over a segment expect the weights to change by their own updates only;"
-            f" comm.strategy={config.comm.strategy} needs another algorithm, such as a3c"
+            f"algorithm.name={config.algorithm.name}: its passes over a segment expect the weights to change by their"
+            f" own updates only; comm.strategy={config.comm.strategy} needs another algorithm, such as a3c"
         )
     if config.comm.transport != "mpi":
         raise ConfigError(f"comm.transport={config.comm.transport}: comm.strategy={config.comm.strategy} needs mpi")
     if config.comm.strategy == "hogwild" and (config.comm.dedicated or config.comm.aggregate > 1):
         raise ConfigError("comm.strategy=hogwild: has no servers; comm.dedicated and comm.aggregate need server")
     if config.comm.strategy == "hogwild" and config.comm.on_failure == "shrink":
-        raise ConfigError(
-            "comm.on_failure=shrink: shared memory does not survive a failed rank; use comm.strategy=server"
-        )
+        raise ConfigError("comm.on_failure=shrink: shared memory dies with a rank; use comm.strategy=server")
 
 
-def check_ppo(config: Config) -> None:
+def check_passes(config: Config) -> None:
     """Refuse what does not go together with several passes over a segment."""
+    name = config.algorithm.name
     if config.debug.staleness:
-        raise ConfigError(f"debug.staleness={config.debug.staleness}: algorithm.name=ppo needs its gradients at once")
+        stale = config.debug.staleness
+        raise ConfigError(f"debug.staleness={stale}: algorithm.name={name} needs its gradients at once")
     if config.actor.kind != "lockstep":
         raise ConfigError(
-            f"actor.kind={config.actor.kind}: algorithm.name=ppo learns from whole segments; use lockstep"
+            f"actor.kind={config.actor.kind}: algorithm.name={name} learns from whole segments; use lockstep"
         )
     minibatches, updates = config.algorithm.minibatches, config.algorithm.minibatches * config.algorithm.passes
     # With a memory a minibatch has some simulators' whole sequences, else some time steps of all simulators.
@@ -185,9 +219,8 @@ def check_server_ranks(config: Comm, ranks: int) -> None:
         raise ConfigError(f"comm.aggregate={config.aggregate}: only {players} ranks have gradients")
 
 
-# What saved weights and slots have no meaning without.
-FIXED = (
-    "env.game",
+# What weights have no meaning without; and what saved weights and slots have none without.
+SHAPING = (
     "env.profile",
     "env.width",
     "env.normalise_observations",
@@ -198,8 +231,8 @@ FIXED = (
     "model.memory",
     "model.standardise",
     "model.separate",
-    "optimizer.name",
 )
+FIXED = ("env.game", *SHAPING, "optimizer.name")
 
 
 def differences(saved: Config, wanted: Config) -> list[str]:

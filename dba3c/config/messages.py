@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 from pydantic_core import ErrorDetails
 
-from dba3c.config.schema import Config
+from dba3c.config.plugins import extended
 
 MOST_LETTERS = 1000  # of a message
+SHORT_LIST = 30  # names that a message may list
 BRIEF = reprlib.Repr()  # stops where a value gets large: with aliases, a few bytes of yaml stand for gigabytes
 BRIEF.maxlevel = 4
 BRIEF.maxstring = 1000
@@ -27,6 +28,10 @@ class ConfigError(Exception):
 
 class UnknownKeyError(ConfigError):
     """A key that this version does not have."""
+
+
+class MissingPluginError(ConfigError):
+    """Parts or keys that a plug-in has to register."""
 
 
 def one_line(text: str) -> str:
@@ -54,8 +59,9 @@ def explain(errors: list[ErrorDetails]) -> str:
     path = [cut(str(part)) for part in error["loc"][:2]]
     name = ".".join(path)
     if error["type"] == "extra_forbidden":
-        section = Config.model_fields.get(path[0])
-        annotation = section.annotation if section and len(path) == 2 else Config
+        config = extended()
+        section = config.model_fields.get(path[0])
+        annotation = section.annotation if section and len(path) == 2 else config
         known = list(getattr(annotation, "model_fields", {}))
         prefix = f"{path[0]}." if len(path) == 2 else ""
         return f"{name}: no such key{suggest(path[-1], known, prefix)}"
@@ -72,7 +78,7 @@ def suggest(word: str, known: Iterable[str], prefix: str = "") -> str:
     near = nearest(word, names, cutoff=0.6)
     if near:
         return "; did you mean " + " or ".join(prefix + name for name in near) + "?"
-    return f"; known: {', '.join(prefix + name for name in names)}" if 0 < len(names) <= 20 else ""
+    return f"; known: {', '.join(prefix + name for name in names)}" if 0 < len(names) <= SHORT_LIST else ""
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.75) -> list[str]:

@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from dba3c.config import names
-from dba3c.config.schedules import Schedule
+from dba3c.config.values import (
+    Count,
+    CountOrNever,
+    Fraction,
+    MinutesOrNever,
+    Number,
+    Positive,
+    Probability,
+    Schedule,
+    Score,
+    Seconds,
+    SecondsOrNever,
+    Slowdown,
+    Steps,
+    Units,
+    Weight,
+    named,
+    null_as_none,
+)
 
 PAPER_STICKY = 0.25  # probability that the profile paper repeats the previous action in a frame: gym's -v0 games
-THOUSANDS = {"k": 1e3, "M": 1e6, "G": 1e9}
-
-
-def as_number(value: Any) -> Any:
-    """Python counts True as 1, but nobody means that; PyYAML takes 1e6, 10k and 1M for words, but nobody does."""
-    if isinstance(value, bool):
-        raise ValueError("input should be a number")
-    with suppress(ValueError):
-        if isinstance(value, str) and value[-1:] in THOUSANDS:
-            return round(float(value[:-1]) * THOUSANDS[value[-1]], 6)  # 0.7M is not 699999.9999999999
-        return float(value) if isinstance(value, str) else value
-    return value
-
-
-Number = BeforeValidator(as_number)
-Count = Annotated[int, Field(ge=1, le=10**9), Number]
-CountOrNever = Annotated[int, Field(ge=0, le=10**9), Number]
-Steps = Annotated[int, Field(ge=1, le=10**12), Number]  # a century at 300 steps/s; clocks and displays can count it
-Units = Annotated[int, Field(ge=1, le=2**16), Number]
-Fraction = Annotated[float, Field(ge=0, lt=1), Number]
-Probability = Annotated[float, Field(ge=0, le=1), Number]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
-Seconds = Annotated[float, Field(gt=0, le=10**9), Number]  # what operating systems can wait for
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
-SecondsOrNever = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
-MinutesOrNever = Annotated[float, Field(ge=0, le=10**7), Number]
-Score = Annotated[float, Field(allow_inf_nan=False), Number]
-
-
-def named(key: str) -> AfterValidator:
-    """Accept the names that the registry has for this key."""
-    return AfterValidator(partial(names.check, key))
 
 
 def file_name(game: str) -> str:
@@ -107,10 +90,22 @@ class Algorithm(Section):
     minibatches: Count
     ratio_clip: Annotated[float, Field(gt=0, lt=1), Number]
     variance: Literal["scalar", "each"]
-    returns: Literal["one_step", "n_step", "sarsa"]
+    returns: Literal["one_step", "n_step", "sarsa", "lambda"]
     target_every_steps: Steps
     epsilons: Annotated[tuple[Probability, ...], Field(min_length=1, max_length=1000)]
     epsilon_steps: Steps
+    epsilon_updates: CountOrNever
+    target_every_updates: CountOrNever
+    double: bool
+    error_clip: Weight
+    outlier_deviations: Weight
+
+
+class Experience(Section):
+    capacity_steps: Annotated[int, Field(ge=0, le=10**9), Number]
+    warm_up_steps: Count
+    steps_per_update: Count
+    n_steps: Annotated[int, Field(ge=1, le=1000), Number]
 
 
 class Optimizer(Section):
@@ -123,6 +118,8 @@ class Optimizer(Section):
     decay: Fraction
     momentum: Fraction
     mean_square: Weight
+    square_sum: Weight
+    shared: bool
 
 
 class Comm(Section):
@@ -136,11 +133,6 @@ class Comm(Section):
     check_every_updates: CountOrNever
     silence_seconds: Seconds
     on_failure: Literal["abort", "shrink"]
-
-
-def null_as_none(value: Any) -> Any:
-    """yaml's null says the same as the word none."""
-    return "none" if value is None else value
 
 
 class Train(Section):
@@ -172,11 +164,6 @@ class Checkpoint(Section):
     restart_games: bool
 
 
-# A comma, as yaml takes 1:30 for ninety and 0x3 for three.
-PAIR = r"^(none|[0-9]{1,9}(\.[0-9]{1,9})?,[0-9]{1,9}(\.[0-9]{1,9})?)$"
-Slowdown = Annotated[str, Field(pattern=PAIR), BeforeValidator(null_as_none)]
-
-
 class Debug(Section):
     slow_rank: Slowdown
     delays: Slowdown
@@ -188,6 +175,7 @@ class Config(Section):
     model: Model
     actor: Actor
     algorithm: Algorithm
+    experience: Experience
     optimizer: Optimizer
     comm: Comm
     train: Train
@@ -195,12 +183,19 @@ class Config(Section):
     checkpoint: Checkpoint
     debug: Debug
     targets: dict[str, Score]
+    plugins: dict[str, str] = {}  # name → hash of the file: what has registered parts and keys; never set by hand
 
     @property
     def batch_size(self) -> int:
         """Samples per rank and update."""
         size = self.train.batch_size
         return self.env.n_sim * self.actor.n_steps if size == "auto" else size
+
+    @property
+    def several_passes(self) -> bool:
+        """Whether a segment is learned from in algorithm.passes × algorithm.minibatches updates."""
+        q_lambda = self.algorithm.name == "q" and self.algorithm.returns == "lambda"
+        return self.algorithm.name == "ppo" or q_lambda
 
     @property
     def whole_segments(self) -> bool:

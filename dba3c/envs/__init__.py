@@ -47,6 +47,11 @@ def frames_per_step(config: Env) -> int:
     return frames
 
 
+def history(config: Env) -> int:
+    """Frames that an observation is a stack of, oldest first, with zeros before an episode's first."""
+    return int(getattr(names.find("env.profile", config.profile), "history", 1))
+
+
 def fingerprint(config: Env) -> dict[str, str]:
     """Facts about the environment that must be the same on every rank."""
     facts: dict[str, str] = names.find("env.profile", config.profile).fingerprint(config)

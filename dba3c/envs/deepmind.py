@@ -19,6 +19,7 @@ class DeepMindEnv:
     """Gray 84×84, skip 4, max of the last two frames, stack of 4, up to 30 no-ops; sticky actions if asked for."""
 
     frames_per_step = 4
+    history = HISTORY
     resolve = staticmethod(resolve_game)
     fingerprint = staticmethod(rom_fingerprint)
 

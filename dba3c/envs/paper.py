@@ -17,6 +17,7 @@ class PaperEnv:
     """RGB 84×84 (bilinear), random skip 2-4, sticky 0.25, no max, no no-ops; an episode starts with black history."""
 
     frames_per_step = 3  # the mean of its random skip
+    history = HISTORY
     resolve = staticmethod(resolve_game)
     fingerprint = staticmethod(rom_fingerprint)
     STEP_LIMIT = 10_000  # gym's limit for -v0 games; the paper's program counts it as terminal

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TextIO
 
 from dba3c.types import Say
@@ -67,6 +68,8 @@ def settle_streams() -> None:
 
 def load_tensorflow(threads: int, say: Say = lambda _: None) -> None:
     """Import TensorFlow with as many threads as this rank may keep busy; it reads them from the environment."""
+    if "tensorflow" in sys.modules:
+        return
     say("loading TensorFlow")
     os.environ["OMP_NUM_THREADS"] = os.environ["TF_NUM_INTRAOP_THREADS"] = str(threads)
     os.environ["TF_NUM_INTEROP_THREADS"] = "1"  # our graphs are chains: there is nothing to run side by side
@@ -123,3 +126,9 @@ def stderr_of_mpirun() -> str:
     """Name the stderr of the mpirun on this host that started us; empty if none did, as a shell's is not for us."""
     started = any(name in os.environ for name in RANKS_OF_MPIRUN)
     return os.readlink(f"/proc/{os.getppid()}/fd/2") if started else ""
+
+
+def available_memory(file: Path = Path("/proc/meminfo")) -> int:
+    """Return the bytes of this host that programs can still take without swapping."""
+    figures = dict(line.split(":", 1) for line in file.read_text(encoding="ascii").splitlines())
+    return int(figures["MemAvailable"].split()[0]) * 1024

@@ -11,7 +11,10 @@ import os
 import resource
 from collections.abc import Mapping
 
-SETTINGS = {"OMPI_MCA_btl": "self,sm"}  # without tcp, for which every rank would listen
+SETTINGS = {
+    "OMPI_MCA_btl": "self,sm",  # without tcp, for which every rank would listen
+    "OMPI_MCA_osc": "^ucx",  # prints an error where there is no such network, when ranks share memory
+}
 SHARED_MEMORY = "/dev/shm"
 BYTES_PER_RANK = 20 << 20  # Open MPI's file takes 16 MiB, and a copy between two ranks a little more
 

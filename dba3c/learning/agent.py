@@ -58,6 +58,7 @@ class Agent:
         self._greedy = compiled(self._greedy_graph, self._observation, *self._memory)
         self._outputs = compiled(self._forward, tf.TensorSpec(self.weights.shape, tf.float32), self._observation)
         self._gradient: MeanGradient | None = None
+        self._figures: tuple[str, ...] = ()
 
     @property
     def version(self) -> int:
@@ -84,6 +85,9 @@ class Agent:
 
     def gradients(self, batch: Batch) -> Iterator[Gradient]:
         """Compute the gradients that the algorithm takes from a batch, each with the weights of its moment."""
+        if not batch.samples:
+            yield self._nothing(batch)
+            return
         columns = self.algorithm.columns(batch, self.clock, self._evaluate)
         observations = batch.observations[:-1]
         gradient = self._gradient = self._gradient or self._compile_gradient(columns)
@@ -95,12 +99,20 @@ class Agent:
             mean, figures = gradient(arrays, *self._before(batch, part))
             lag = version - batch.versions[part]
             sums = {name: float(value) * lag.size for name, value in figures.items()}
-            steps = min(lag.size, new_steps)
+            steps = min(lag.size * batch.steps // batch.samples, new_steps)
             new_steps -= steps
             sums["lag"] = float(lag.sum())
             # With the last one, so that the same statistics hold for all that is learned from a batch.
             seen = moments if number == len(parts) else np.zeros_like(moments)
             yield Gradient(mean.numpy(), lag.size, steps, version, sums, {"max_lag": float(lag.max())}, seen)
+
+    def _nothing(self, batch: Batch) -> Gradient:
+        """Count what was played while there is nothing to learn from; figures have the names that they will have."""
+        if not self._figures:
+            (made_up,) = self.gradients(one_sample_like(batch))
+            self._figures = tuple(made_up.sums)
+        sums = dict.fromkeys(self._figures, 0.0)
+        return Gradient(np.zeros(self.layout.total, np.float32), 0, batch.steps, self.version, sums, {"max_lag": 0.0})
 
     def _parts(self, batch: Batch) -> Iterator[Index]:
         """Cut a batch into minibatches of time steps or, if steps depend on what came before them, of simulators."""
@@ -185,3 +197,25 @@ class Agent:
         self.weights.assign(np.asarray(weights, np.float32))
         self.algorithm.begin(self.weights)
         self.clock = clock
+
+
+def one_sample_like(batch: Batch) -> Batch:
+    """Make a batch with a single sample, of zeros, from one that has none."""
+
+    def one(array: Array) -> Array:
+        return np.zeros((len(array), 1, *array.shape[2:]), array.dtype)  # [T or T + 1, 1, …]
+
+    return Batch(
+        one(batch.observations),
+        one(batch.actions),
+        one(batch.log_probabilities),
+        one(batch.rewards),
+        one(batch.discounts),
+        one(batch.ended),
+        one(batch.values),
+        one(batch.versions),
+        one(batch.past_returns),
+        np.zeros((1, batch.memory.shape[1]), np.float32),
+        0,
+        [],
+    )

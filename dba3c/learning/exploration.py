@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from dba3c.config.schedules import Schedule, share
 from dba3c.config.schema import Algorithm
+from dba3c.config.values import Schedule, share
 from dba3c.types import Array, Clock
 
 
@@ -38,11 +38,12 @@ class EpsilonGreedy:
     def __init__(self, config: Algorithm) -> None:
         self._finals = np.array(config.epsilons, np.float64)
         self._steps = config.epsilon_steps
+        self._updates = config.epsilon_updates
         self.mean = tf.Variable(1.0, trainable=False)  # over the simulators; read by the compiled loss at every call
 
     def epsilons(self, simulators: Array, clock: Clock) -> Array:
         """Compute ε of each simulator, which falls from 1 in a straight line: [B] → [B, 1]."""
-        done = min(1.0, clock.steps / self._steps)
+        done = min(1.0, clock.updates / self._updates if self._updates else clock.steps / self._steps)
         finals = self._finals[simulators % len(self._finals)]
         return np.array(1 + done * (finals - 1), np.float32)[:, np.newaxis]
 

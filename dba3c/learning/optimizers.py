@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.config import names, schema
-from dba3c.config.schedules import share
+from dba3c.config.values import share
 from dba3c.learning.clipping import norm_scale
 from dba3c.networks.compiled import compiled
 from dba3c.types import Array, Clock
@@ -48,6 +48,12 @@ def rmsprop(config: schema.Optimizer, g: tf.Tensor, slots: Slots, rate: tf.Tenso
     return momentum, {"mean_square": mean_square, "momentum": momentum}
 
 
+def adagrad(config: schema.Optimizer, g: tf.Tensor, slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
+    """Divide by the root of the sum of all squares so far, which never falls; ε inside the root, as in rmsprop."""
+    square_sum = slots["square_sum"] + tf.square(g)
+    return rate * g / tf.sqrt(square_sum + config.epsilon), {"square_sum": square_sum}
+
+
 def momentum_sgd(config: schema.Optimizer, g: tf.Tensor, slots: Slots, rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
     """Equation S1 of the A3C paper: the direction is a mean of gradients, not their sum."""
     m = config.momentum * slots["m"] + (1 - config.momentum) * g
@@ -64,6 +70,7 @@ def same_rate(_config: schema.Optimizer, rate: float, _t: int) -> float:
 
 ADAM = Rule(adam, lambda _config: {"m": 0.0, "v": 0.0}, adam_rate)
 RMSPROP = Rule(rmsprop, lambda config: {"mean_square": config.mean_square, "momentum": 0.0}, same_rate)
+ADAGRAD = Rule(adagrad, lambda config: {"square_sum": config.square_sum}, same_rate)
 MOMENTUM_SGD = Rule(momentum_sgd, lambda _config: {"m": 0.0}, same_rate)
 SGD = Rule(sgd, lambda _config: {}, same_rate)
 
@@ -78,6 +85,7 @@ class FlatOptimizer:
 
     def __init__(self, config: schema.Optimizer, weights: tf.Variable, largest_norm: float | None) -> None:
         self.size = int(weights.shape[0])
+        self.shared = config.shared
         self._config = config
         self._weights = weights
         self._largest_norm = largest_norm

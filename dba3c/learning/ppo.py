@@ -10,7 +10,7 @@ import tensorflow as tf
 from dba3c.config.schema import Algorithm
 from dba3c.learning.actor_critic import ActorCritic, values_of
 from dba3c.learning.returns import generalised_advantages
-from dba3c.seeds import time_order
+from dba3c.learning.shards import Passes
 from dba3c.types import Array, Batch, Clock, Columns, Evaluate, Outputs, Spaces, Update
 
 SCALE_RATE = 0.005  # at which the scale of the advantages follows them, per update
@@ -30,8 +30,7 @@ class PPO:
         self._value_weight = config.value
         self._lambda = config.gae_lambda
         self._ratio_clip = config.ratio_clip
-        self._passes = config.passes
-        self._minibatches = config.minibatches
+        self._passes = Passes(config.passes, config.minibatches)
         self._scale = 1.0  # what advantages are divided by
         self._scale_used = 1.0  # for those of the newest segment
 
@@ -50,14 +49,7 @@ class PPO:
         }
 
     def minibatches(self, count: int, seed: int, update: int, whole: bool = False) -> Iterator[Array | slice]:
-        """Draw time steps, of all simulators, for each minibatch; or take every nth simulator, in a drawn order.
-
-        Both are the same in every layout of the job, as n divides the simulators of a rank.
-        """
-        for number in range(self._passes):
-            order = time_order(seed, update, number, self._minibatches if whole else count)
-            for first in range(self._minibatches):
-                yield slice(order[first], None, self._minibatches) if whole else order[first :: self._minibatches]
+        return self._passes.minibatches(count, seed, update, whole)
 
     def loss(
         self,

@@ -20,7 +20,7 @@ from dba3c.types import Array
 
 COLOURS = ("#2f7fc1", "#dd7330", "#36975a", "#b9489b", "#7f68d0", "#a98600", "#1f9e9e", "#cc4b55", "#7d7d7d", "#8d5a3b")
 # In the order of PARTS; the last one is for other.
-PART_COLOURS = ("#2f7fc1", "#36975a", "#7f68d0", "#dd7330", "#cc4b55", "#a98600", "#9a9a9a")
+PART_COLOURS = ("#2f7fc1", "#36975a", "#7f68d0", "#1f9e9e", "#dd7330", "#cc4b55", "#a98600", "#9a9a9a")
 ACROSS = ("steps", "minutes")
 MOST_LOSSES = 16  # figures of losses that get a plot
 HOW_SCORES_ARE_DRAWN = (

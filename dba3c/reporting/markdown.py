@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dba3c.config.nearest_preset import GAME_AND_SEED, recipe
+from dba3c.reporting import protocols
 from dba3c.reporting.groups import Group
 from dba3c.reporting.published import PAPERS, SOURCE, Paper, human_normalised
 from dba3c.reporting.tables import NOTHING, number
@@ -57,13 +58,16 @@ def page(groups: list[Group], folder: str, picture: str | None, compared: Json |
     games = [row(place, group) for place, group in places if not is_control(group)]
     tasks = [control_row(place, group) for place, group in places if is_control(group)]
     curves = f"\n![learning curves]({picture})\n" if picture else ""
+    atari = [(place, group) for place, group in places if not is_control(group)]
+    rules = protocols.section(atari, table(protocols.HEAD, [protocols.row(*one) for one in atari])) if atari else ""
     control = CONTROL.format(table=table(CONTROL_HEAD, tasks)) if tasks else ""
     peers = COMPARED.format(table=compared_table(compared), machine=compared["machine"]["cpu"]) if compared else ""
     commands = "\n".join(f"{place}. `{command(group)}`" for place, group in places)
     sources = "\n".join(f"- {paper.name}: {paper.caveat}." for paper in PAPERS)
     return (
-        f"{start}\n{table(HEAD, games)}\n{EXPLANATION}{curves}{control}{peers}\n## The commands\n\n{commands}\n\n"
-        f"## The papers\n\n{sources}\n- Human-normalised: 0 % is random play, 100 % a human tester. {SOURCE}.\n"
+        f"{start}\n{table(HEAD, games)}\n{EXPLANATION}{curves}{rules}{control}{peers}\n## The commands\n\n"
+        f"{commands}\n\n## The papers\n\n{sources}\n"
+        f"- Human-normalised: 0 % is random play, 100 % a human tester. {SOURCE}.\n"
     )
 
 

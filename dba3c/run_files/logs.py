@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dba3c.config.loading import parse
-from dba3c.config.messages import ConfigError, shown
+from dba3c.config.messages import ConfigError, MissingPluginError, shown
 from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
 from dba3c.run_files.untrusted import MOST_NUMBER, parse_json, parse_number, read_table
@@ -25,6 +25,7 @@ MOST_ROWS = 300  # rows of metrics.csv that a small copy keeps
 MOST_COLUMNS = 200
 MOST_CELLS = 10**7  # of metrics.csv: forty days of a row every ten seconds
 LEAST_CELLS = 10  # that a row counts as: it takes memory of its own
+EVALUATIONS = "evaluation-*.json"  # what dba3c evaluate --json may leave in a run directory
 FILMS = (".mp4", ".gif")
 SMALL_FILE = 10**6  # bytes of config.yaml and summary.json
 # Numbers in summary.json, from 0.
@@ -48,6 +49,7 @@ class RunLog(NamedTuple):
     metrics: dict[str, Array]  # column → [rows], NaN where a cell is empty
     summary: Json  # empty until the training ends for the first time
     film: Path | None = None  # in the run directory
+    path: Path | None = None  # of the run directory
 
     def column(self, name: str) -> Array:
         """Return a column of metrics.csv; NaN if the version of dba3c that wrote the file did not have it."""
@@ -126,9 +128,11 @@ def read_one(path: Path, name: str) -> RunLog:
         config = parse(read_file(path / "config.yaml", SMALL_FILE).decode())
         metrics = read_metrics(path / "metrics.csv")
         summary = read_summary(path / "summary.json")
+    except MissingPluginError as error:
+        raise MissingPluginError(f"{path}: {error}") from None
     except (OSError, ValueError, ConfigError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}; name another run directory") from None
-    return RunLog(name, config, metrics, summary, find_film(path))
+    return RunLog(name, config, metrics, summary, find_film(path), path)
 
 
 def find_film(path: Path) -> Path | None:
@@ -210,6 +214,8 @@ def export_logs(path: Path, run: RunLog, folder: Path) -> Path:
     write_atomically(target / "config.yaml", run.config.dump().encode())
     if run.summary:
         write_atomically(target / "summary.json", (json.dumps(run.summary, indent=2) + "\n").encode())
+    for file in path.glob(EVALUATIONS):
+        write_atomically(target / file.name, read_file(file, SMALL_FILE))
     table = io.StringIO(newline="")
     writer = csv.writer(table)
     writer.writerow(run.metrics)

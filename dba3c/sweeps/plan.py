@@ -12,8 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from dba3c.config import auto, consistency, loading
 from dba3c.config.messages import ConfigError, cut, shown, suggest
 from dba3c.config.nearest_preset import shown as as_word
-from dba3c.config.schema import Config, as_number, file_name
+from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
+from dba3c.config.values import as_number
 from dba3c.run_files import directory
 from dba3c.run_files.untrusted import read as read_file
 from dba3c.training import order

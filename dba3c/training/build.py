@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dba3c import envs, networks
+from dba3c.actors.experience import Experience
 from dba3c.actors.idle import Idle
 from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
 from dba3c.comm.allreduce import Surroundings
-from dba3c.config import names
+from dba3c.config import consistency, names
 from dba3c.config.messages import ConfigError
+from dba3c.config.nearest_preset import shown
 from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
+from dba3c.learning.clipping import GuardedLearner, Learner
 from dba3c.learning.optimizers import FlatOptimizer
 from dba3c.learning.shards import Shards
 from dba3c.networks.normalisation import normaliser_for
@@ -28,10 +32,35 @@ from dba3c.timings import Timings
 from dba3c.training.injected import Faults, FaultyEnv
 from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Transport, VectorEnv
 
+if TYPE_CHECKING:
+    from dba3c.training.ranks import Ranks
 
-def agent(config: Config) -> Agent:
-    """Make the agent with its first weights."""
-    return agent_for(config, envs.spaces(config.env))
+
+def agent(config: Config, first: Checkpoint | None = None) -> Agent:
+    """Make the agent with its first weights, those of another agent if one is given; ConfigError if they do not fit."""
+    made = agent_for(config, envs.spaces(config.env))
+    if first is not None:
+        check_start(first, config, made.layout.total)
+        made.load(first.weights, made.clock)
+        made.normaliser.restore(first.statistics)
+    return made
+
+
+def check_start(first: Checkpoint, config: Config, parameters: int) -> None:
+    """Raise ConfigError if the weights of an agent have no meaning for a network of this configuration."""
+    there, here = first.config.flat(), config.flat()
+    for name in consistency.SHAPING:
+        if there[name] != here[name]:
+            old, new = shown(there[name]), shown(here[name])
+            raise ConfigError(
+                f"--init: the agent has {name}={old}, this training {new}; add --{name}={old}, or start from another"
+            )
+    if len(first.weights) != parameters:
+        games = f"{first.config.env.game} and {config.env.game}"
+        raise ConfigError(
+            f"--init: the agent has {len(first.weights):,} weights, this training needs {parameters:,}: {games} differ"
+            " in their actions; start from an agent of a game with as many"
+        )
 
 
 def agent_for(config: Config, spaces: Spaces) -> Agent:
@@ -53,6 +82,14 @@ def trained(saved: Checkpoint) -> Agent:
     learned.load(saved.weights, clock)
     learned.normaliser.restore(saved.statistics)
     return learned
+
+
+def guarded(learner: Learner, agent: Agent, ranks: Callable[[], Ranks]) -> Learner:
+    """Let a learner drop outliers, if its algorithm wants that."""
+    outliers = getattr(agent.algorithm, "outliers", None)
+    if outliers is None:
+        return learner
+    return GuardedLearner(learner, outliers, lambda: ranks().world.rank, lambda text: ranks().say_here(text))
 
 
 def optimizer(config: Config, learner: Agent) -> FlatOptimizer:
@@ -98,7 +135,10 @@ def actor(
 
     make_actor = names.find("actor.kind", config.actor.kind)
     made: Actor = make_actor(config, simulators, policy, worker * config.env.n_sim, threads, timings)
-    return made
+    if not config.experience.capacity_steps:
+        return made
+    spaces, history = envs.spaces(config.env), envs.history(config.env)
+    return Experience(config, made, policy, spaces, history, worker, timings)
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:

@@ -44,12 +44,3 @@ def test_more_backups_are_faster() -> None:
     pattern = Pattern(0.1, delayed=0.1, delay=5.0)
     paces = [simulate(8, n_backup, pattern) for n_backup in (0, 1, 2)]
     assert paces[0] < paces[1] < paces[2]
-
-
-def test_ranks_that_wait_for_no_other_add_their_paces() -> None:
-    slow = Pattern(0.1, slow_rank=2, factor=3.0).segments(4)
-    assert emulated_ranks.simulate_independent(slow, MESSAGE) == pytest.approx(3 / 0.11 + 1 / 0.31)
-    delayed = Pattern(0.1, delayed=0.1, delay=5.0).segments(2)
-    assert emulated_ranks.simulate_independent(delayed, MESSAGE, 20_000) == pytest.approx(
-        2 / (0.14 + MESSAGE), rel=0.02
-    )

@@ -37,7 +37,7 @@ def test_a_trial_is_long_enough_for_updates_to_be_timed(monkeypatch: pytest.Monk
 
 
 def test_advice_can_be_typed() -> None:
-    text = layouts.advice(Allocation(4, 2, "async", 16), {"steps_per_second": 1234.5}, "pong", "paac")
+    text = layouts.advice(Allocation(4, 2, "async", 16), {"steps_per_second": 1234.5}, "pong", "a2c")
     assert "mpirun -np 4 --map-by slot:PE=2" in text
     assert "srun --mpi=pmix --ntasks-per-node=4 --cpus-per-task=2" in text
     assert "--actor.group_size=8" in text

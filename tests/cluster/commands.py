@@ -15,8 +15,8 @@ EXACT = ("--checkpoint.restart_games=true", "--checkpoint.every_updates=5", "--t
 PATIENCE = 180.0
 
 
-def srun(*words: str, mpi: str = "pmix") -> real_jobs.Result:
-    result = slurm.command("srun", f"--mpi={mpi}", "-N4", "-n4", *words, seconds=PATIENCE)
+def srun(*words: str, mpi: str = "pmix", **variables: str) -> real_jobs.Result:
+    result = slurm.command("srun", f"--mpi={mpi}", "-N4", "-n4", *words, seconds=PATIENCE, **variables)
     return real_jobs.Result(result.returncode, result.stdout + result.stderr)
 
 

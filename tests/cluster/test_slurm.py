@@ -110,7 +110,7 @@ def test_a_sweep_is_a_job_array_whose_tasks_are_resumed(tmp_path: Path) -> None:
     """One task is stopped on its way; when all have ended, nothing is left to submit."""
     plan, runs = tmp_path / "plan.yaml", tmp_path / "runs"
     small = {name: value for name, _, value in (word.removeprefix("--").partition("=") for word in real_jobs.TINY[2:])}
-    values = {"games": ["breakout", "pong"], "seeds": 2, "ranks": 2, "preset": "paac"}
+    values = {"games": ["breakout", "pong"], "seeds": 2, "ranks": 2, "preset": "a2c"}
     plan.write_text(json.dumps(values | {"common": small | {"train.total_steps": 4800}}), encoding="utf-8")
     words = (sys.executable, "-m", "dba3c.sweep", str(plan), f"--out={runs}", "--slurm", "--jobs=2")
     submitted = slurm.command(*words)
@@ -130,7 +130,7 @@ def test_a_sweep_is_a_job_array_whose_tasks_are_resumed(tmp_path: Path) -> None:
 
 def test_scaling_leaves_a_table_and_a_picture(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    small = ("--seconds", "0.2", "--preset", "paac", "--env.n_sim=2", "--model.hidden=16")
+    small = ("--seconds", "0.2", "--preset", "a2c", "--env.n_sim=2", "--model.hidden=16")
     job = sbatch("scaling.sbatch", log, *small, OUT=str(tmp_path / "out"))
     wait_for(lambda: ended(job), log)
     text = log.read_text(encoding="utf-8")

@@ -143,6 +143,7 @@ class Job:
         self.pushed: list[list[tuple[int, ...]]] = [[] for _ in range(owners)]  # per owner, still under way
         self.applied: list[list[tuple[int, ...]]] = [[] for _ in range(owners)]
         self.ended: set[int] = set()
+        self.staleness: list[int] = []  # of each gradient that was applied
 
     def answer(self, answers: Answers) -> None:
         for rank, ticket in answers:
@@ -150,6 +151,8 @@ class Job:
             self.waiting.discard(rank)
             assert ticket.news
             self.numbers[rank] += [update.number for update in ticket.news]
+            if rank in ticket.group:
+                self.staleness.append(ticket.clock.updates - self.version[rank])
             self.version[rank] = ticket.news[-1].number
             if rank in ticket.group:
                 for queue in self.pushed:
@@ -210,6 +213,8 @@ def test_any_order_of_messages(data: st.DataObject) -> None:
     assert len(set(job.applied[0])) == len(job.applied[0])
     by_number = np.bincount([number for number, _ in job.applied[0]], minlength=last + 1)
     assert set(by_number) <= {0, aggregate}
+    allowed = 0 if aggregate > 1 else limit or NEVER
+    assert max(job.staleness, default=0) <= allowed
 
 
 def test_staleness_stays_within_the_limit_in_any_order() -> None:

@@ -118,6 +118,29 @@ def test_a_rank_that_keeps_all_waiting_is_named(scene: Scene) -> None:
     assert "rank 1 on b is stuck in update" in scene.failures[0][1]
 
 
+def test_a_rank_that_nobody_waits_for_may_be_slow(scene: Scene) -> None:
+    """Asynchronous training: ranks 1 and 2 update without rank 0."""
+    scene.update(1)
+    end, number = time.monotonic() + 3 * LIMIT, 1
+    while time.monotonic() < end:
+        for dog in scene.dogs[1:]:
+            dog.arrived()
+            dog.finished(number := number + 1)
+        time.sleep(0.02)
+    assert scene.failures == []
+
+
+def test_who_does_not_come_to_a_meeting_is_named(scene: Scene) -> None:
+    """Asynchronous training: the others have finished update 9 and wait where weights are compared."""
+    scene.update(1)
+    scene.dogs[1].finished(7)
+    for rank in (0, 2):
+        scene.dogs[rank].arrived()
+        scene.dogs[rank].finished(9)
+    waiting.until(lambda: bool(scene.failures), 5)
+    assert scene.failures[0][1].startswith("rank 1 on b is stuck in update")
+
+
 def test_an_update_may_take_ten_times_the_usual(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "PATIENCE", 1000.0)
     scene.work(0.2)

@@ -56,7 +56,7 @@ def test_what_is_given_wins(tmp_path: Path) -> None:
 
 
 def test_a_complete_file_leaves_nothing_to_choose(tmp_path: Path) -> None:
-    written = loading.load("paac", ["model.hidden=64"])
+    written = loading.load("a2c", ["model.hidden=64"])
     (tmp_path / "config.yaml").write_text(written.dump(), encoding="utf-8")
     assert auto.resolve("breakout", 4, path=tmp_path / "config.yaml") == (written, "")
 

@@ -132,6 +132,35 @@ def test_backups_and_slow_ranks_must_exist() -> None:
         consistency.check_ranks(load("debug.slow_rank=4,2"), 4)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("comm.strategy=server", *PPO), r"^algorithm\.name=ppo: .* needs another algorithm"),
+        (("comm.strategy=server", "comm.transport=horovod"), r"^comm\.transport=horovod: .* needs mpi"),
+        (("comm.strategy=hogwild", "comm.aggregate=2"), r"^comm\.strategy=hogwild: has no servers"),
+        (
+            ("comm.strategy=hogwild", "comm.on_failure=shrink"),
+            r"^comm\.on_failure=shrink: .* use comm\.strategy=server",
+        ),
+        (("comm.strategy=server", "debug.staleness=3"), r"^debug\.staleness=3: only with comm\.strategy=allreduce"),
+        (("comm.strategy=hogwild", "optimizer.shared=false"), r"^optimizer\.shared=false: .* optimizer\.name=rmsprop"),
+        (("optimizer.name=rmsprop", "optimizer.shared=false"), r"^optimizer\.shared=false: only with comm\.strategy"),
+    ],
+)
+def test_what_does_not_go_together_with_changing_weights_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(*words)
+
+
+def test_some_rank_must_play_and_gradients_of_a_group_must_exist() -> None:
+    served = ("comm.strategy=server", "comm.servers=3", "comm.dedicated=true")
+    consistency.check_ranks(load(*served), 4)
+    with pytest.raises(ConfigError, match=r"^comm\.servers=3: .* at least one of the 3 ranks must play; use at most 2"):
+        consistency.check_ranks(load(*served), 3)
+    with pytest.raises(ConfigError, match=r"^comm\.aggregate=2: only 1 ranks have gradients"):
+        consistency.check_ranks(load(*served, "comm.aggregate=2"), 4)
+
+
 Q = ("algorithm.name=q", "train.batch_size=35")
 
 
@@ -142,8 +171,33 @@ def test_targets_of_q_learning_are_never_wrong() -> None:
         load(*Q, "algorithm.returns=one_step", "train.batch_size=32")
     with pytest.raises(ConfigError, match=r"^actor\.carry=false: algorithm\.returns=sarsa .* set actor\.carry=true"):
         load(*Q, "algorithm.returns=sarsa", "actor.kind=lockstep", "train.batch_size=auto")
+    with pytest.raises(ConfigError, match=r"^actor\.kind=async: algorithm\.name=q learns from whole segments"):
+        load(*Q, "algorithm.returns=lambda")
     with pytest.raises(ConfigError, match=r"^model\.memory=8: algorithm\.name=q .* model\.memory=0"):
         load(*Q, "model.memory=8")
+
+
+REPLAY = (
+    "algorithm.name=q", "algorithm.returns=one_step", "actor.kind=lockstep", "experience.capacity_steps=100000",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("algorithm.name=a3c", "experience.capacity_steps=100000: only algorithm.name=q"),
+        ("algorithm.returns=sarsa", "experience.capacity_steps=100000: only algorithm.name=q"),
+        ("actor.kind=async", "actor.kind=async: .* use lockstep"),
+        ("checkpoint.restart_games=true", "checkpoint.restart_games=true: a replay memory starts empty"),
+        ("experience.steps_per_update=3", "experience.steps_per_update=3: must divide .* = 50"),
+        ("experience.warm_up_steps=10", "experience.warm_up_steps=10: must be at least 50"),
+        ("experience.warm_up_steps=100000", "experience.warm_up_steps=100000: .* at most"),
+    ],
+)
+def test_what_a_replay_memory_cannot_do_is_refused(change: str, complaint: str) -> None:
+    assert load(*REPLAY, "experience.steps_per_update=5").batch_size == 32
+    with pytest.raises(ConfigError, match=f"^{complaint}"):
+        load(*REPLAY, "experience.steps_per_update=5", "actor.carry=true", change)
 
 
 def test_an_algorithm_with_other_outputs_needs_another_run_directory() -> None:

@@ -20,7 +20,7 @@ from dba3c.config.schema import Config, file_name
 
 TEXT = HYPERPARAMS.read_text(encoding="utf-8")
 VALUES: dict[str, Any] = yaml.safe_load(TEXT)
-NAMES = [f"{section}.{key}" for section in Config.model_fields for key in VALUES[section]]
+NAMES = [f"{section}.{key}" for section in VALUES if section != "presets" for key in VALUES[section]]
 PRESETS = list(VALUES["presets"])
 
 
@@ -142,7 +142,7 @@ def test_derived_values() -> None:
         ("optimizer.beta1=1", "less than 1"), ("optimizer.learning_rate=0", "greater than 0"),
         ("algorithm.gamma=1.01", "less than or equal to 1"), ("checkpoint.restart_games=3", "valid boolean"),
         ("env.game=3", "valid string"), ("targets.pong='high'", "valid number"),
-        ("model.torso='vgg'", "'ba3c', 'ba3c_linear', 'nips', 'nature', 'mlp' or 'mlp_relu'"),
+        ("model.torso='vgg'", "'ba3c', 'ba3c_linear', 'nips', 'nature', 'ga3c', 'mlp' or 'mlp_relu'"),
         ("actor.group_size=3", "must divide env.n_sim=10"), ("comm.n_backup=1", "without comm.strategy=backup"),
         ("comm.n_backup=-1", "greater than or equal to 0"),
         ("debug.slow_rank='fast'", "should match pattern"), ("algorithm.ratio_clip=1", "less than 1"),
@@ -199,6 +199,13 @@ def test_bad_overrides_are_named_with_the_remedy(override: str, parts: list[str]
 def test_bad_files_are_named_with_the_remedy(tmp_path: Path, text: str, parts: list[str]) -> None:
     message = complaint(lambda: load_text(tmp_path, text))
     assert [part for part in parts if part not in message] == [], message
+
+
+def test_a_preset_that_was_renamed_still_works() -> None:
+    assert load(preset="paac") == load(preset="a2c")
+    assert loading.note_renamed("paac").startswith("preset paac is now called a2c;")
+    assert loading.note_renamed("a2c") == ""
+    assert "paac" not in PRESETS
 
 
 def test_unknown_presets_and_unreadable_files_are_refused(tmp_path: Path) -> None:

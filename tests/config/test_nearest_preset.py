@@ -7,7 +7,7 @@ import pytest
 from dba3c.config import loading, nearest_preset
 
 
-@pytest.mark.parametrize("preset", ["fast", "paac", "ppo", "paper", "paper-pong"])
+@pytest.mark.parametrize("preset", ["fast", "a2c", "ppo", "paper", "paper-pong"])
 def test_a_recipe_gives_the_configuration_back(preset: str) -> None:
     changes = ["optimizer.learning_rate=0.002", "env.life_loss_terminal=true", "train.seed=4", "env.game=seaquest"]
     wanted = loading.load(preset, changes)

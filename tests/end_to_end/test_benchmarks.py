@@ -21,7 +21,7 @@ SMALL = ["scaling", "--game=pong", "--env.n_sim=2", "--model.hidden=16"]
 
 def test_a_measured_pipeline_fills_a_row() -> None:
     allocation = Allocation(2, 1, "lockstep", 2)
-    summary = layouts.trial(allocation, "pong", "paac", steps=400)
+    summary = layouts.trial(allocation, "pong", "a2c", steps=400)
     row = pipeline.row(allocation, [summary, summary], [MEASURED, MEASURED])
     bound = pipeline.bound(allocation, MEASURED)
     assert row["fraction_of_bound"] == pytest.approx(summary["steps_per_second"] / bound)

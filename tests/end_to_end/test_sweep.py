@@ -9,22 +9,24 @@ from pathlib import Path
 import pytest
 
 from dba3c.job.exit import EXIT_STOPPED
+from dba3c.run_files import checkpoint
 from dba3c.run_files.directory import exit_code, locked_here
 from tests.fakes import real_jobs, waiting
 
 PLAN = """
 games: [breakout, pong]
 seeds: 2
-preset: paac
+preset: a2c
 common:
   env.n_sim: 2
   actor.n_steps: 4
   model.hidden: 16
   evaluate.games: 0
-  train.total_steps: 2400
+  train.total_steps: 1600
   checkpoint.every_updates: 10
   checkpoint.restart_games: true
 """
+PATIENCE = 300.0
 NAMES = ("breakout-0", "breakout-1", "pong-0", "pong-1")
 
 
@@ -42,26 +44,29 @@ def start(plan: Path, *options: str) -> subprocess.Popen[str]:
 def ended(sweep: subprocess.Popen[str], number: signal.Signals | None = None) -> real_jobs.Result:
     if number is not None:
         sweep.send_signal(number)
-    output, _ = sweep.communicate(timeout=180)
+    output, _ = sweep.communicate(timeout=PATIENCE)
     return real_jobs.Result(sweep.returncode, output)
 
 
-def saves(plan: Path, name: str) -> int:
-    return len(list((plan.parent / "runs" / name / "checkpoints").glob("*.npz")))
+def saved(plan: Path, name: str) -> int:
+    """The update of a run's newest checkpoint; 0 if there is none."""
+    files = checkpoint.newest_first(plan.parent / "runs" / name / "checkpoints")
+    return checkpoint.update_of(files[0]) if files else 0
 
 
 def test_a_sweep_that_is_stopped_and_killed_ends_as_if_it_had_not_been(plan: Path) -> None:
     runs = plan.parent / "runs"
     sweep = start(plan)
-    waiting.until(lambda: saves(plan, "breakout-0") > 0 and saves(plan, "breakout-1") > 0)
+    waiting.until(lambda: saved(plan, "breakout-0") > 0 and saved(plan, "breakout-1") > 0, PATIENCE)
     stopped = ended(sweep, signal.SIGINT)
     assert stopped.code == EXIT_STOPPED, stopped.output
     assert "breakout-0: stopped" in stopped.output
     assert stopped.output.endswith("2 stopped, 2 waiting\n")
     assert [exit_code(runs / name) for name in NAMES[:2]] == [EXIT_STOPPED] * 2
 
-    sweep = start(plan, "--nice=5")
-    waiting.until(lambda: saves(plan, "pong-0") > 0 or saves(plan, "pong-1") > 0)
+    before = saved(plan, "breakout-0")
+    sweep = start(plan, "--nice=1")
+    waiting.until(lambda: saved(plan, "breakout-0") > before, PATIENCE)
     assert ended(sweep, signal.SIGKILL).code == -signal.SIGKILL
     result = ended(start(plan))  # while the trainings of the killed one may still be saving
     assert result.code == 0, result.output
@@ -82,7 +87,7 @@ def test_a_sweep_that_is_stopped_and_killed_ends_as_if_it_had_not_been(plan: Pat
 
 
 def test_a_training_that_fails_is_reported_at_the_end_and_the_others_go_on(plan: Path) -> None:
-    plan.write_text(PLAN.replace("[breakout, pong]", "pong").replace("2400", "80"), encoding="utf-8")
+    plan.write_text(PLAN.replace("[breakout, pong]", "pong").replace("1600", "80"), encoding="utf-8")
     (plan.parent / "runs").mkdir()
     (plan.parent / "runs" / "pong-0").touch()
     result = ended(start(plan))

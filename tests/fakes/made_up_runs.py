@@ -29,7 +29,7 @@ def write_run(
     rows: list[dict[str, Any]],
     summary: dict[str, Any] | None = None,
     overrides: tuple[str, ...] = (),
-    preset: str = "paac",
+    preset: str = "a2c",
 ) -> Path:
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(loading.load(preset, overrides).dump(), encoding="utf-8")

@@ -16,7 +16,7 @@ from dba3c.job.single_host import single_host
 
 ROOT = Path(__file__).parents[2]
 TINY = (  # a job of a few seconds: small games, no evaluation
-    "--preset=paac",
+    "--preset=a2c",
     "--game=pong",
     "--env.n_sim=2",
     "--actor.n_steps=4",

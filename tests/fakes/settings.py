@@ -14,5 +14,5 @@ PINNED = (  # what tests count on, whatever becomes of the preset
 
 
 def settings(*overrides: str) -> Config:
-    """The preset `paac` with overrides `section.key=value`."""
-    return loading.load("paac", PINNED + overrides)
+    """The preset `a2c` with overrides `section.key=value`."""
+    return loading.load("a2c", PINNED + overrides)

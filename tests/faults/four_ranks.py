@@ -34,11 +34,17 @@ class Job:
     """A training on four ranks, or as many as are asked for, watched line by line."""
 
     def __init__(
-        self, run_dir: Path, *options: str, fault: str = "", launcher: tuple[str, ...] = (), ranks: int = RANKS
+        self,
+        run_dir: Path,
+        *options: str,
+        fault: str = "",
+        launcher: tuple[str, ...] = (),
+        ranks: int = RANKS,
+        program: tuple[str, ...] = ("dba3c.train",),
     ) -> None:
         self.run_dir, self.output, self._pids = run_dir, "", list[int]()
         self._shared_before = set(SHARED_MEMORY.iterdir())
-        mpirun, *rest = real_jobs.command(ranks, "-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={run_dir}", *options)
+        mpirun, *rest = real_jobs.command(ranks, "-m", *program, *real_jobs.TINY, f"--run-dir={run_dir}", *options)
         self._process = real_jobs.start_words([mpirun, *launcher, *rest], DBA3C_FAULT=fault)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

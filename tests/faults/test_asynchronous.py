@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import signal
 import time
@@ -9,22 +10,34 @@ from pathlib import Path
 
 import pytest
 
+from dba3c.job.exit import EXIT_LOST, EXIT_NOT_FINITE, EXIT_STOPPED
 from tests.conftest import Happened
-from tests.fakes import real_jobs
+from tests.fakes import real_jobs, waiting
 from tests.faults import four_ranks
-from tests.faults.four_ranks import FAULT_TOLERANT, HOST
+from tests.faults.four_ranks import FAULT_TOLERANT, HOST, lines
 
 STEPS = 2400
 SERVER = ("--comm.strategy=server", "--comm.servers=2", "--comm.check_every_updates=20", f"--train.total_steps={STEPS}")
+ROLES = pytest.mark.parametrize(("victim", "role"), [(3, "worker"), (1, "server"), (0, "clerk")])
+KILLED = 137
+SETTLED = 16  # rows of metrics, half a second each, after which the network is compiled
 
 
-@pytest.mark.parametrize(("victim", "role"), [(3, "worker"), (1, "server"), (0, "clerk")])
-@pytest.mark.fault(42, "SIGKILL in asynchronous training with comm.on_failure=shrink")
+def killed_in_push(
+    run_dir: Path, victim: int, role: str, *options: str, launcher: tuple[str, ...] = ()
+) -> four_ranks.Job:
+    """Start a job of which a rank dies in mid-push, after update 45, and wait until it is about to."""
+    program = ("tests.faults.killed_in_push", role, str(victim), "45", "dba3c.train")
+    job = four_ranks.Job(run_dir, *SERVER, *options, launcher=launcher, program=program)
+    job.wait_for_update(40)
+    return job
+
+
+@ROLES
+@pytest.mark.fault(42, "SIGKILL in mid-push in asynchronous training with comm.on_failure=shrink")
 def test_the_survivors_return_to_the_last_meeting(tmp_path: Path, happened: Happened, victim: int, role: str) -> None:
     """The slices are divided anew; weights are compared at every meeting, or the job would not end with 0."""
-    options = ("--comm.on_failure=shrink", *SERVER)
-    job = four_ranks.Job(tmp_path, *options, fault=f"{victim}:45+:kill", launcher=FAULT_TOLERANT)
-    job.wait_for_update(40)
+    job = killed_in_push(tmp_path, victim, role, "--comm.on_failure=shrink", launcher=FAULT_TOLERANT)
     since = time.monotonic()
     job.wait_for_words("training continues on")
     took = time.monotonic() - since
@@ -39,27 +52,95 @@ def test_the_survivors_return_to_the_last_meeting(tmp_path: Path, happened: Happ
     happened(f"{role}: 3 continue from the last meeting, code 0", took, "updates since the last meeting")
 
 
-@pytest.mark.fault(43, "SIGSTOP of a worker in asynchronous training")
-def test_a_stopped_worker_holds_up_nobody_until_the_ranks_meet(tmp_path: Path, happened: Happened) -> None:
-    seconds = 6.0
-    quiet = ("--checkpoint.every_updates=400", "--comm.check_every_updates=0", "--comm.servers=2")
-    job = four_ranks.Job(tmp_path, "--comm.strategy=server", *quiet, "--train.total_steps=6400")
-    job.wait_for_update(400)
-    stopped = job.signal(3, signal.SIGSTOP)
+@ROLES
+@pytest.mark.fault(45, "SIGKILL in mid-push in asynchronous training")
+def test_the_job_ends_with_the_last_meeting_saved(tmp_path: Path, happened: Happened, victim: int, role: str) -> None:
+    job = killed_in_push(tmp_path, victim, role)
+    ended = job.end(time.monotonic())
+    assert ended.code == KILLED, ended.output
+    assert four_ranks.loadable(tmp_path) == 40
+    happened(
+        f"{role}: all ended, code {KILLED}, the last meeting loads", ended.seconds, "updates since the last meeting"
+    )
+
+
+@pytest.mark.fault(43, "SIGSTOP of a worker for 20 s in asynchronous training")
+def test_a_stopped_worker_holds_up_no_other(tmp_path: Path, happened: Happened) -> None:
+    seconds = 20.0
+    never = ("--checkpoint.every_updates=0", "--comm.check_every_updates=0", "--train.log_every_seconds=0.5")
+    job = four_ranks.Job(tmp_path, "--comm.strategy=server", "--comm.servers=2", *never)
+    job.wait_for_words("training begins")
+    waiting.until(lambda: len(updates_by_time(tmp_path)) > SETTLED, why=lambda: job.output)
+    before = updates_by_time(tmp_path)
+    job.signal(3, signal.SIGSTOP)
     time.sleep(seconds)
     job.signal(3, signal.SIGCONT)
-    ended = job.end(stopped)
+    during = updates_by_time(tmp_path)[len(before) :]
+    job.wait_for_words(f"rank 3 on {HOST} was silent for")
+    ended = job.end(job.signal(1, signal.SIGTERM))
+    assert ended.code == EXIT_STOPPED, ended.output
+    share = pace(during[2:]) / pace(before[-SETTLED // 2 :])
+    assert share > 0.75 * 0.8  # three of four workers are left, and each has at least as much of a core as before
+    happened(f"the other three make {share:.0%} of the updates of four; code {EXIT_STOPPED}", seconds, "nothing")
+
+
+def updates_by_time(run_dir: Path) -> list[tuple[float, float]]:
+    """Read the whole rows of the metrics, the first of which may not be there yet."""
+    file = run_dir / "metrics.csv"
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True) if file.exists() else []
+    whole = csv.DictReader(line for line in lines if line.endswith("\n"))
+    return [(float(row["seconds"]), float(row["updates"])) for row in whole]
+
+
+def pace(rows: list[tuple[float, float]]) -> float:
+    """Updates/s between the first and the last row."""
+    (start, first), (end, last) = rows[0], rows[-1]
+    return (last - first) / (end - start)
+
+
+@pytest.mark.parametrize(
+    ("victim", "fault", "words"),
+    [
+        (3, "stop", "is dead, stopped or cut off"),  # a worker
+        (1, "stop", "is dead, stopped or cut off"),  # a server
+        (3, "hang", "is stuck in update"),
+    ],
+)
+@pytest.mark.fault(46, "a rank of asynchronous training stops or computes for ever")
+def test_who_does_not_come_back_is_named(
+    tmp_path: Path, happened: Happened, victim: int, fault: str, words: str
+) -> None:
+    job = four_ranks.Job(tmp_path, *SERVER, "--comm.silence_seconds=5", fault=f"{victim}:45:{fault}")
+    job.wait_for_update(40)
+    ended = job.end(time.monotonic())
+    assert ended.code == EXIT_LOST, ended.output
+    named = lines(ended.output, "the job ends")
+    assert len(named) == 1, ended.output
+    assert re.search(rf"rank {victim} on {HOST} {words}", named[0]), named
+    assert "the last regular save counts" in ended.output
+    assert four_ranks.loadable(tmp_path) % 10 == 0
+    happened(
+        f"{fault}: rank {victim} named after 5 s, code {EXIT_LOST}", ended.seconds, "updates since the last meeting"
+    )
+
+
+@pytest.mark.fault(44, "a gradient that is not finite in asynchronous training")
+def test_a_gradient_that_is_not_finite_is_left_out(tmp_path: Path, happened: Happened) -> None:
+    seldom = ("--checkpoint.every_updates=100", "--comm.check_every_updates=100")  # gradients at a meeting are refused
+    job = four_ranks.Job(tmp_path, *SERVER, *seldom, fault="2:25:nan")
+    ended = job.end(time.monotonic())
     assert ended.code == 0, ended.output
-    late = real_jobs.summary(tmp_path)["updates"]
-    assert late == 800
-    happened("the others continue up to the next meeting and wait there, code 0", seconds, "nothing")
+    summary = real_jobs.summary(tmp_path)
+    assert summary["skipped"] == 1
+    assert STEPS <= summary["steps"] < STEPS + 8
+    happened("once: left out on all servers, counted, training continues", None, "one gradient")
 
 
-@pytest.mark.fault(44, "gradients that are not finite in asynchronous training")
+@pytest.mark.fault(44, "a gradient that is not finite in asynchronous training")
 def test_gradients_that_are_not_finite_end_the_job_on_all_ranks(tmp_path: Path, happened: Happened) -> None:
     job = four_ranks.Job(tmp_path, *SERVER, fault="2:25+:nan,1:25+:nan,0:25+:nan,3:25+:nan")
     ended = job.end(time.monotonic(), seconds=120)
-    assert ended.code == 3, ended.output
+    assert ended.code == EXIT_NOT_FINITE, ended.output
     assert "were not finite in 5 updates in a row" in ended.output
     assert four_ranks.loadable(tmp_path) > 0
-    happened("gave up after 5 updates in a row, the last good weights are saved, code 3", None, "nothing")
+    happened("for ever: gave up after 5 updates in a row, good weights saved, code 3", None, "nothing")

@@ -13,7 +13,7 @@ from dba3c.job.single_host import SETTINGS
 
 def test_what_the_user_has_set_stays() -> None:
     assert single_host.single_host({"A": "1"}, ranks=1) == {"A": "1"} | SETTINGS
-    assert single_host.single_host({"OMPI_MCA_btl": "self,tcp"}, ranks=1) == {"OMPI_MCA_btl": "self,tcp"}
+    assert single_host.single_host({"OMPI_MCA_btl": "self,tcp"}, ranks=1) == SETTINGS | {"OMPI_MCA_btl": "self,tcp"}
 
 
 def test_ranks_that_cannot_share_memory_keep_tcp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from dba3c.learning import clipping
-from dba3c.learning.clipping import clip_tensors
+from dba3c.learning.clipping import GuardedLearner, Outliers, clip_tensors
 from dba3c.networks.flat import TensorLayout, pack
-from dba3c.types import Array
+from dba3c.types import Array, Batch, Gradient
+from tests.fakes.batches import batch_of
 from tests.fakes.settings import settings
 
 LAYOUT = TensorLayout(("kernel", "bias", "scalar", "cube"), ((2, 3), (4,), (), (3, 1, 5)))
@@ -81,3 +83,67 @@ def test_each_kind_is_done_in_its_place(kind: str, each: float, mean: float) -> 
     np.testing.assert_allclose(clipping.of_each_rank(config, layout)(gradient), gradient * each, rtol=1e-6)
     limit = clipping.limit_of_the_mean(config)
     np.testing.assert_allclose(1.0 if limit is None else clipping.norm_scale(gradient, limit), mean, rtol=1e-6)
+
+
+class Scripted:
+    """Computes gradients of ten samples with given mean errors."""
+
+    def __init__(self, errors: list[float]) -> None:
+        self._errors = iter(errors)
+
+    def gradients(self, _batch: Batch) -> Iterator[Gradient]:
+        sums = {"td_error": 10 * next(self._errors), "q": 5.0}
+        yield Gradient(np.ones(3, np.float32), 10, 4, 7, sums, {"max_lag": 0.0})
+
+
+def judged(errors: list[float], outliers: Outliers, said: list[str]) -> list[Gradient]:
+    """What a guard on rank 1 of 2 makes of them, with an update after each."""
+    guard, passed = GuardedLearner(Scripted(errors), outliers, lambda: 1, said.append), []
+    for _ in errors:
+        (gradient,) = guard.gradients(batch_of(1, 1))
+        outliers.follow(np.array([0.0, gradient.by_rank["error"]]))
+        passed.append(gradient)
+    return passed
+
+
+def slow_limit(errors: list[float], deviations: float) -> float:
+    """Mean and deviation of all so far, each with the weight that an exponential mean of rate 0.01 gives it."""
+    weights: list[float] = []
+    for count in range(1, len(errors) + 1):
+        rate = max(0.01, 1 / count)
+        weights = [weight * (1 - rate) for weight in weights] + [rate]
+    mean = math.fsum(w * e for w, e in zip(weights, errors, strict=True))
+    variance = math.fsum(w * (e - mean) ** 2 for w, e in zip(weights, errors, strict=True))
+    return mean + deviations * math.sqrt(variance)
+
+
+def test_the_limit_follows_mean_and_deviation() -> None:
+    errors = np.random.default_rng(0).uniform(0.5, 1.5, 250).tolist()
+    outliers = Outliers(6)
+    for number, error in enumerate(errors):
+        assert outliers.limit(0) == (np.inf if number < 100 else pytest.approx(slow_limit(errors[:number], 6)))
+        outliers.follow(np.array([error, 0.0]))
+    assert outliers.limit(1) == np.inf  # that rank had no gradient
+
+
+def test_an_outlier_is_dropped_counted_and_named_once() -> None:
+    usual = np.random.default_rng(1).uniform(0.9, 1.1, 150).tolist()
+    said: list[str] = []
+    *before, bad, after, worse = judged([*usual, 30.0, 1.0, 90.0], Outliers(6), said)
+    assert all(gradient.samples == 10 and gradient.sums["outliers"] == 0 for gradient in (*before, after))
+    for dropped in (bad, worse):
+        assert (dropped.samples, dropped.steps, dropped.mean.tolist()) == (0, 4, [0, 0, 0])
+        assert dropped.sums == {"td_error": 0.0, "q": 0.0, "outliers": 1.0}
+    assert len(said) == 1
+    assert said[0].startswith("dropped a gradient with a mean error of 30, above 1.")
+
+
+def test_errors_that_stay_large_are_learned_from_in_the_end() -> None:
+    usual = np.random.default_rng(2).uniform(0.9, 1.1, 150).tolist()
+    passed = judged([*usual, *[3.0] * 100], Outliers(6), [])
+    assert passed[150].samples == 0
+    assert passed[-1].samples == 10
+
+
+def test_nothing_is_dropped_before_the_errors_are_known() -> None:
+    assert all(gradient.samples == 10 for gradient in judged([*[1.0] * 50, 1000.0], Outliers(6), []))

@@ -15,9 +15,9 @@ from dba3c.types import Array, Clock
 
 PAPER: dict[str, Any] = {  # Table 1, and RMSProp as PAAC has it
     "name": "adam", "learning_rate": 0.001, "schedule": "constant", "beta1": 0.8, "beta2": 0.75, "epsilon": 1e-8,
-    "decay": 0.99, "momentum": 0.0, "mean_square": 1.0,
+    "decay": 0.99, "momentum": 0.0, "mean_square": 1.0, "square_sum": 0.1, "shared": True,
 }  # fmt: skip
-NAMES = ["adam", "rmsprop", "sgd", "momentum_sgd"]
+NAMES = ["adam", "rmsprop", "sgd", "momentum_sgd", "adagrad"]
 START = Clock(updates=0, steps=0, total_steps=1)
 
 
@@ -89,7 +89,25 @@ def slow_momentum_sgd(c: Config, grads: Array, start: Array) -> Array:
     return np.array(path)
 
 
-SLOW = {"adam": slow_adam, "rmsprop": slow_rmsprop, "sgd": slow_sgd, "momentum_sgd": slow_momentum_sgd}
+def slow_adagrad(c: Config, grads: Array, start: Array) -> Array:
+    """s ← s + g²;  w ← w − η·g/√(s + ε), element by element."""
+    weights, path = [float(w) for w in start], []
+    s = [c.square_sum] * len(weights)
+    for gradient in grads:
+        for i, g in enumerate(map(float, gradient)):
+            s[i] += g * g
+            weights[i] -= c.learning_rate * g / math.sqrt(s[i] + c.epsilon)
+        path.append(list(weights))
+    return np.array(path)
+
+
+SLOW = {
+    "adam": slow_adam,
+    "rmsprop": slow_rmsprop,
+    "sgd": slow_sgd,
+    "momentum_sgd": slow_momentum_sgd,
+    "adagrad": slow_adagrad,
+}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -106,6 +124,8 @@ SLOW = {"adam": slow_adam, "rmsprop": slow_rmsprop, "sgd": slow_sgd, "momentum_s
         {"name": "rmsprop", "epsilon": 0.1, "mean_square": 0.0},
         {"name": "sgd", "learning_rate": 0.1},
         {"name": "momentum_sgd", "learning_rate": 0.1, "momentum": 0.9},
+        {"name": "adagrad", "learning_rate": 0.1},
+        {"name": "adagrad", "learning_rate": 0.01, "square_sum": 0.0, "epsilon": 1e-3},
     ],
 )
 def test_equals_the_slow_transcription(changes: dict[str, Any], seed: int) -> None:
@@ -161,6 +181,13 @@ def test_rmsprop_worked_by_hand() -> None:
 def test_sgd_worked_by_hand() -> None:
     path = run(config(name="sgd", learning_rate=0.5), floats([[2.0, -4.0], [1.0, 0.0]]), np.array([1.0, 1.0]))
     np.testing.assert_array_equal(path, [[0.0, 3.0], [-0.5, 3.0]])
+
+
+def test_adagrad_worked_by_hand() -> None:
+    """From a sum of 7, g = 3 makes 16 and a step of 3/4; then g = 0 none; then g = 3 makes 25: 3/5."""
+    settings = config(name="adagrad", learning_rate=1.0, square_sum=7.0, epsilon=1e-12)
+    path = run(settings, floats([[3.0], [0.0], [3.0]]), np.zeros(1))
+    np.testing.assert_allclose(path[:, 0], [-0.75, -0.75, -1.35], rtol=1e-6)
 
 
 def test_momentum_averages_gradients() -> None:
@@ -233,6 +260,7 @@ def test_restored_state_goes_on_bit_for_bit(name: str) -> None:
         ("adam", {"m", "v", "steps"}),
         ("rmsprop", {"mean_square", "momentum", "steps"}),
         ("momentum_sgd", {"m", "steps"}),
+        ("adagrad", {"square_sum", "steps"}),
         ("sgd", {"steps"}),
     ],
 )

@@ -19,12 +19,13 @@ from tests.fakes.settings import settings
 
 GAMMA = 0.99
 ACTIONS = 4
+LAMBDA = 0.7
 START = Clock(0, 0, 100)
 
 
 def algorithm(returns: str = "n_step", *more: str) -> Q:
-    carry = "actor.carry=true"
-    made = Q(settings("algorithm.name=q", f"algorithm.returns={returns}", carry, *more).algorithm, spaces(ACTIONS))
+    usual = ("actor.carry=true", f"algorithm.gae_lambda={LAMBDA}", "algorithm.minibatches=5")
+    made = Q(settings("algorithm.name=q", f"algorithm.returns={returns}", *usual, *more).algorithm, spaces(ACTIONS))
     made.begin(tf.Variable([1.0]))
     return made
 
@@ -79,7 +80,24 @@ def n_step_target(batch: Batch, t: int, b: int) -> float:
     return total
 
 
-TARGETS = {"one_step": one_step_target, "sarsa": sarsa_target, "n_step": n_step_target}
+def lambda_target(batch: Batch, t: int, b: int) -> float:
+    """The mean of the returns of 1, 2, … steps, with weights (1−λ), (1−λ)·λ, … and the rest for the longest.
+
+    Each is the sum of its rewards and, unless the episode ends before, max_a Q of the state that it reaches.
+    """
+    longest, total, share = len(batch.rewards) - t, 0.0, 1.0
+    for length in range(1, longest + 1):
+        reached, discount = 0.0, 1.0
+        for i in range(t, t + length):
+            reached += discount * float(batch.rewards[i, b])
+            discount *= float(batch.discounts[i, b])
+        weight = share if length == longest else share * (1 - LAMBDA)
+        total += weight * (reached + discount * max(worths(batch, t + length, b)))
+        share *= LAMBDA
+    return total
+
+
+TARGETS = {"one_step": one_step_target, "sarsa": sarsa_target, "n_step": n_step_target, "lambda": lambda_target}
 
 
 @pytest.mark.parametrize("returns", TARGETS)
@@ -109,6 +127,13 @@ def test_the_three_targets_worked_by_hand() -> None:
     for returns, targets in expected.items():
         found = algorithm(returns).columns(batch, START, say_scaled)["targets"]
         np.testing.assert_allclose(found[:, 0], targets, rtol=1e-6)
+
+
+def test_only_q_lambda_takes_several_passes() -> None:
+    """Three passes, each of all five time steps in an order of its own."""
+    assert list(algorithm("n_step").minibatches(5, 0, 0)) == [slice(None)]
+    steps = np.concatenate([np.arange(5)[part] for part in algorithm("lambda").minibatches(5, 0, 0)])
+    np.testing.assert_array_equal(np.sort(steps.reshape(3, 5)), [range(5)] * 3)
 
 
 def loss_of(q: Q, worths: Array, actions: Array, targets: Array) -> tuple[float, dict[str, float], Array]:
@@ -141,6 +166,47 @@ def test_loss_figures_and_gradient_are_those_of_the_squared_error() -> None:
     for b, (action, error) in enumerate(zip(actions, errors, strict=True)):
         expected[b, action] = -2 * 0.7 * error / 16
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("limit", [0.25, 1.0, 3.0])
+def test_a_clipped_error_has_the_gradient_of_its_limit(limit: float) -> None:
+    """DQN: the error y − Q is clipped in the update; the gradient of c·e² is −2·c·e, or −2·c·(±limit) beyond it."""
+    errors = np.array([-5.0, -1.0, -0.3, 0.0, 0.2, 0.9, 2.5], np.float32)
+    q = algorithm("one_step", "algorithm.value=0.5", f"algorithm.error_clip={limit}")
+    said, actions = np.zeros((7, ACTIONS), np.float32), np.full(7, 2, np.int32)
+    _, _, gradient = loss_of(q, said, actions, errors)
+    np.testing.assert_allclose(gradient[:, 2], -np.clip(errors, -limit, limit) / 7, rtol=1e-6)
+    assert not gradient[:, [0, 1, 3]].any()
+
+
+def test_double_q_learning_lets_the_newest_weights_choose() -> None:
+    """Weights of −1 prefer what the target network, with 1, thinks the least of."""
+    batch = play(5, 3, seed=2)
+    q, weights = algorithm("one_step", "algorithm.double=true"), tf.Variable([1.0])
+    q.begin(weights)
+    np.testing.assert_array_equal(
+        q.columns(batch, START, say_scaled)["targets"],
+        algorithm("one_step").columns(batch, START, say_scaled)["targets"],
+    )
+    weights.assign([-1.0])
+    slow = [
+        [float(batch.rewards[t, b]) + float(batch.discounts[t, b]) * min(worths(batch, t + 1, b)) for b in range(3)]
+        for t in range(5)
+    ]
+    np.testing.assert_allclose(q.columns(batch, START, say_scaled)["targets"], slow, rtol=1e-5, atol=1e-6)
+
+
+def test_target_and_epsilon_may_follow_updates_instead_of_steps() -> None:
+    options = ("algorithm.target_every_updates=3", "algorithm.epsilon_updates=10", "algorithm.epsilons=[0.1]")
+    q, weights = algorithm("one_step", *options), tf.Variable([0.0])
+    copied = []
+    for number in range(1, 8):
+        weights.assign([float(number)])
+        q.follow(update(80), Clock(number, 80 * number, 1000), weights)
+        copied.append(float(q.state()["target"][0]))
+    assert copied == [1, 1, 3, 3, 3, 6, 6]
+    halfway = q.exploration(np.array([0]), Clock(5, 10**9, 10**9))
+    assert halfway[0, 0] == pytest.approx(0.55)
 
 
 def update(steps: int) -> Update:
@@ -196,6 +262,15 @@ def test_the_target_is_saved_and_restored() -> None:
     other.restore({})  # a checkpoint without: it stays the copy of the weights that were loaded
     assert other.state()["target"].tolist() == [7.0]
     assert q.state()["target"].tolist() == [5.0]
+
+
+def test_the_statistics_of_outliers_follow_every_update_and_are_saved() -> None:
+    q, other = (algorithm("one_step", "algorithm.outlier_deviations=6") for _ in range(2))
+    for error in (1.0, 3.0):
+        q.follow(update(4)._replace(by_rank={"error": np.array([0.0, error])}), Clock(1, 4, 100), tf.Variable([0.0]))
+    other.restore(q.state())
+    assert other.state()["outliers"][:, 1].tolist() == [2, 2, 1]
+    assert "outliers" not in algorithm().state()
 
 
 def greedy(*overrides: str) -> EpsilonGreedy:

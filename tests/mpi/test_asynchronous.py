@@ -19,7 +19,7 @@ from tests.fakes.loopback import Loopback
 
 PARAMETERS = 1003
 STRATEGIES = ("server", "hogwild")
-OPTIMIZERS = ("adam", "rmsprop", "sgd", "momentum_sgd")
+OPTIMIZERS = tuple(names.PARTS["optimizer.name"])
 
 pytestmark = pytest.mark.skipif(os.environ.get("DBA3C_TRANSPORT") == "horovod", reason="asynchronous needs mpi")
 
@@ -30,8 +30,8 @@ def gradient_of(rank: int, version: int, samples: int = 5) -> Gradient:
     return Gradient(mean, samples, samples, version, {"score": 1.0}, by_rank)
 
 
-def new_optimizer(name: str = "adam") -> FlatOptimizer:
-    config = loading.load("paac", [f"optimizer.name={name}", "optimizer.schedule=linear"]).optimizer
+def new_optimizer(name: str = "adam", *words: str) -> FlatOptimizer:
+    config = loading.load("a2c", [f"optimizer.name={name}", "optimizer.schedule=linear", *words]).optimizer
     first = np.random.default_rng(7).normal(size=PARAMETERS).astype(np.float32)
     return FlatOptimizer(config, tf.Variable(first), 20.0)
 
@@ -48,12 +48,15 @@ class Rank:
         meets_after: Callable[[int], bool] = lambda _: False,
         total_steps: int = 200,
         aggregate: int = 1,
+        between: tuple[int, int] = (0, 10**9),
     ) -> None:
+        """It starts after the first update of `between` and leaves after the last."""
+        first, self._last = between
         words = [f"comm.strategy={strategy}", f"comm.aggregate={aggregate}"]
-        config = loading.load("paac", words).comm
+        config = loading.load("a2c", words).comm
         self.transport = transport
         self.optimizer = optimizer
-        self.clock = Clock(0, 0, total_steps)
+        self.clock = Clock(first, 5 * first, total_steps)
         around = Surroundings(transport, optimizer, Timings(), self.clock, self.follow, meets_after, owners)
         self.strategy = names.find("comm.strategy", strategy)(config, around)
 
@@ -63,7 +66,7 @@ class Rank:
 
     @property
     def done(self) -> bool:
-        return self.clock.steps >= self.clock.total_steps
+        return self.clock.steps >= self.clock.total_steps or self.clock.updates >= self._last
 
     def play(self, delay: Callable[[], float] = lambda: 0.0) -> None:
         while not self.done:
@@ -80,7 +83,7 @@ def alone(optimizer: FlatOptimizer, rank: int, total_steps: int = 200) -> None:
     """Learn from the gradients of one rank by the all-reduce of a single rank."""
     clock = Clock(0, 0, total_steps)
     around = Surroundings(Loopback(), optimizer, Timings(), clock)
-    strategy = AllReduce(loading.load("paac").comm, around)
+    strategy = AllReduce(loading.load("a2c").comm, around)
     while strategy.clock.steps < total_steps:
         strategy.update(gradient_of(rank, strategy.clock.updates), lambda: False)
 
@@ -134,23 +137,71 @@ def serially(order: list[int]) -> list[Array]:
     return after
 
 
+def take_turns(rank: Rank, order: list[int], expected: list[Array]) -> None:
+    """Update in this order, and end at the last meeting; `expected` are the weights after each update."""
+    for number, turn in enumerate(order, 1):
+        if turn == rank.transport.rank:
+            mine = gradient_of(turn, rank.clock.updates)
+            rank.strategy.update(mine, lambda: False)
+            assert rank.clock.updates == number
+            np.testing.assert_array_equal(rank.optimizer.weights(), expected[number - 1])
+        rank.transport.gather(0)  # everyone waits for whose turn it is
+    rank.play()  # those whose turn was not the last one come to the last meeting
+    rank.transport.gather(0)
+    rank.strategy.close()
+    np.testing.assert_array_equal(rank.optimizer.weights(), expected[-1])
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_forced_order_of_tickets_equals_its_serial_transcription(transport: Transport, strategy: str) -> None:
     order = np.random.default_rng(3).integers(0, transport.size, 30).tolist()
-    expected = serially(order)
+    owners = tuple(range(min(2, transport.size)))
+    rank = Rank(transport, strategy, new_optimizer(), owners, total_steps=5 * len(order))
+    take_turns(rank, order, serially(order))
+
+
+def test_each_rank_can_have_statistics_of_its_own(transport: Transport) -> None:
+    """In shared memory; what is saved at a meeting is their mean."""
+    words = "rmsprop", "comm.strategy=hogwild", "optimizer.shared=false", "optimizer.momentum=0.5"
+    order = np.random.default_rng(4).integers(0, transport.size, 30).tolist()
+    serial = new_optimizer(*words)
+    weights, first = serial.weights(), serial.state()
+    slots = [{name: first[name].copy() for name in ("mean_square", "momentum")} for _ in range(transport.size)]
+    version = [0] * transport.size
+    expected = []
+    for done, turn in enumerate(order):
+        gradient = gradient_of(turn, version[turn]).mean
+        gradient = gradient * np.float32(5) / np.float32(5)
+        serial.apply_to(weights, slots[turn], gradient, Clock(done, 5 * done, 150), done, serial.scale(gradient))
+        version[turn] = done + 1
+        expected.append(weights.copy())
+    rank = Rank(transport, "hogwild", new_optimizer(*words), total_steps=150)
+    take_turns(rank, order, expected)
+    for name, values in rank.optimizer.state().items():
+        mean = 30 if name == "steps" else np.mean([own[name] for own in slots], axis=0)
+        np.testing.assert_array_equal(values, mean, err_msg=name)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_run_that_was_saved_at_a_meeting_continues_as_if_it_had_not_ended(
+    transport: Transport, strategy: str
+) -> None:
+    """With one worker, whose order is known; the other ranks own slices."""
+    owners = tuple(range(transport.size))
     learned = new_optimizer()
-    rank = Rank(transport, strategy, learned, tuple(range(min(2, transport.size))), total_steps=5 * len(order))
-    for number, turn in enumerate(order, 1):
-        if turn == transport.rank:
-            mine = gradient_of(transport.rank, rank.clock.updates)
-            rank.strategy.update(mine, lambda: False)
-            assert rank.clock.updates == number
-            np.testing.assert_array_equal(learned.weights(), expected[number - 1])
-        transport.gather(0)  # everyone waits for whose turn it is
-    rank.play()  # those whose turn was not the last one come to the last meeting
-    transport.gather(0)
-    rank.strategy.close()
-    np.testing.assert_array_equal(learned.weights(), expected[-1])
+    for first in (0, 20):  # the second part starts from the weights and slots that the first one ended with
+        resumed = new_optimizer()
+        resumed.load(learned.weights())
+        resumed.restore(learned.state())
+        part = first, first + 20
+        rank = Rank(transport, strategy, resumed, owners, lambda number: number == 20, between=part)
+        rank.play() if transport.rank == 0 else rank.serve()
+        transport.gather(0)
+        rank.strategy.close()
+        learned = resumed
+    expected = new_optimizer()
+    alone(expected, 0)
+    same(learned, expected)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

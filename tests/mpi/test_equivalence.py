@@ -42,14 +42,15 @@ Q = {  # the target network is copied within the four updates, and the simulator
         "algorithm.name=q", f"algorithm.returns={returns}", "actor.carry=true", "algorithm.target_every_steps=10",
         "algorithm.epsilons=[0.1, 0.9, 0.5]", "algorithm.epsilon_steps=10",
     )
-    for returns in ("one_step", "sarsa", "n_step")
+    for returns in ("one_step", "sarsa", "n_step", "lambda")
 }  # fmt: skip
+Q["lambda"] += ("actor.n_steps=6", "algorithm.minibatches=2", "algorithm.passes=2")
 
 
 def settings(n_sim: int, optimizer: str, *more: str) -> Config:
-    rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1, "momentum_sgd": 0.1}[optimizer]
+    rate = {"adam": 1e-3, "rmsprop": 1e-2, "sgd": 0.1, "momentum_sgd": 0.1, "adagrad": 0.05}[optimizer]
     return loading.load(
-        "paac",
+        "a2c",
         [
             "env.game=pong",
             f"env.n_sim={n_sim}",
@@ -82,8 +83,8 @@ def weights_after(optimizer: str, more: tuple[str, ...], simulators: int, transp
     """Weights after some updates of a job with so many simulators in all."""
     config = settings(simulators // transport.size, optimizer, *more)
     segment = simulators * config.actor.n_steps
-    # The four updates that PPO takes from a segment and one from the next, or one from each of four segments.
-    total = segment + 1 if config.algorithm.name == "ppo" else UPDATES * segment
+    # The four updates that several passes take from a segment and one from the next, or one from each of four segments.
+    total = segment + 1 if config.several_passes else UPDATES * segment
     config = settings(simulators // transport.size, optimizer, *more, f"train.total_steps={total}")
     timings, progress, agent = Timings(), Progress(), new_agent(more)
     rule = build.optimizer(config, agent)
@@ -93,7 +94,7 @@ def weights_after(optimizer: str, more: tuple[str, ...], simulators: int, transp
     for update in updates(actor, agent, strategy, progress, total, lambda: False, timings):
         assert update.applied
     actor.close()
-    assert progress.updates == UPDATES + (config.algorithm.name == "ppo")
+    assert progress.updates == UPDATES + config.several_passes
     return np.array(agent.weights.numpy())
 
 
@@ -114,6 +115,7 @@ def of_rank_0(transport: Transport, work: Callable[[], T]) -> T:
         pytest.param("rmsprop", (), id="rmsprop"),
         pytest.param("sgd", (), id="sgd"),
         pytest.param("momentum_sgd", ("optimizer.momentum=0.5",), id="momentum_sgd"),
+        pytest.param("adagrad", (), id="adagrad"),
         pytest.param("adam", PPO, id="ppo"),
         pytest.param("adam", LSTM, id="lstm"),
         pytest.param("adam", (*PPO, *LSTM), id="ppo-lstm"),
@@ -138,7 +140,7 @@ def test_same_seed_gives_the_same_bits(transport: Transport) -> None:
     assert again.tobytes() == weights_shared("adam", (), transport).tobytes()
 
 
-SHORT = loading.load("paac", ["env.game=pong", "evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"])
+SHORT = loading.load("a2c", ["env.game=pong", "evaluate.games=5", "evaluate.max_frames=600", "evaluate.probe_games=0"])
 
 
 @cache
@@ -159,3 +161,30 @@ def test_weights_that_differ_are_noticed(transport: Transport) -> None:
         changed[5] = np.nextafter(changed[5], np.inf) if transport.rank == transport.size - 1 else changed[5]
         with pytest.raises(WeightsDifferError, match="weights of ranks"):
             check_weights(changed, transport, update=2)
+
+
+REPLAY = (
+    "algorithm.name=q", "algorithm.returns=one_step", "env.n_sim=2", "actor.n_steps=2", "model.hidden=16",
+    "train.batch_size=8", "experience.capacity_steps=60", "experience.warm_up_steps=20",
+)  # fmt: skip
+
+
+def weights_with_replay(transport: Transport) -> tuple[Array, Progress]:
+    """Weights after the ring of each rank was written over."""
+    config = loading.load("catch", [*REPLAY, f"train.total_steps={160 * transport.size}"])
+    timings, progress, agent = Timings(), Progress(), build.agent(config)
+    strategy = build.strategy(config, transport, agent, build.optimizer(config, agent), timings, progress)
+    actor = build.actor(config, agent, transport.rank, 1, timings)
+    actor.restart(0)
+    for update in updates(actor, agent, strategy, progress, config.train.total_steps, lambda: False, timings):
+        assert update.samples in (0, 8 * transport.size)
+    actor.close()
+    return np.array(agent.weights.numpy()), progress
+
+
+def test_replay_memories_of_their_own_lead_all_ranks_to_the_same_weights_every_time(transport: Transport) -> None:
+    """What a rank draws depends on its number: so the same layout gives the same bits, and another one does not."""
+    weights, progress = weights_with_replay(transport)
+    assert (progress.updates, progress.empty, progress.steps) == (40, 4, 160 * transport.size)
+    assert len({vector.tobytes() for vector in transport.gather(weights)}) == 1
+    assert weights_with_replay(transport)[0].tobytes() == weights.tobytes()

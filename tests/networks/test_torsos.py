@@ -19,9 +19,10 @@ from tests.fakes.batches import spaces
 N_ACTIONS = 6
 HEADS = {"policy": Head(N_ACTIONS, gain=0.01), "value": Head(1)}
 RGB, GRAY = (12, 84, 84), (4, 84, 84)  # four frames: the paper's colours, or gray
-SHAPES = {"ba3c": RGB, "ba3c_linear": RGB, "nips": GRAY, "nature": GRAY}
-STRIDES = {"ba3c": (1, 1, 1, 1), "ba3c_linear": (1, 1, 1, 1), "nips": (4, 2), "nature": (4, 2, 1)}
-POOLED = {"ba3c": 3, "ba3c_linear": 3, "nips": 0, "nature": 0}  # the first so many convolutions
+SHAPES = {"ba3c": RGB, "ba3c_linear": RGB, "nips": GRAY, "nature": GRAY, "ga3c": GRAY}
+STRIDES = {"ba3c": (1, 1, 1, 1), "ba3c_linear": (1, 1, 1, 1), "nips": (4, 2), "nature": (4, 2, 1), "ga3c": (4, 2)}
+POOLED = {"ba3c": 3, "ba3c_linear": 3}  # the first so many convolutions
+PADDED = {"ga3c": ((2, 2), (1, 2))}  # zeros before and after rows and columns: 84 → 21 → 11
 
 
 def model(torso: str = "nips", hidden: int = 16, **more: Any) -> Model:
@@ -66,6 +67,7 @@ AS_RELEASED = {256: 537863, 128: 332167, 64: 229319, 32: 177895, 16: 152183}
         *(("ba3c_linear", hidden, count) for hidden, count in AS_RELEASED.items()),
         ("nips", 256, 677943),
         ("nature", 512, 1687719),
+        ("ga3c", 256, 1005623),
     ],
 )
 def test_number_of_parameters(torso: str, hidden: int, count: int) -> None:
@@ -99,9 +101,13 @@ def naive_forward(torso: str, weights: dict[str, Array], pixels: Array) -> tuple
     x = pixels
     if torso.startswith("ba3c"):
         x = np.concatenate([x, np.zeros((*x.shape[:3], 4))], axis=3)
+    if torso == "ga3c":
+        x = 255 * x / 128 - 1
     for index, stride in enumerate(STRIDES[torso]):
+        if torso in PADDED:
+            x = np.pad(x, [(0, 0), PADDED[torso][index], PADDED[torso][index], (0, 0)])
         x = np.maximum(naive_convolution(x, w[f"conv{index}/kernel"], stride) + w.get(f"conv{index}/bias", 0.0), 0.0)
-        x = naive_pooling(x) if index < POOLED[torso] else x
+        x = naive_pooling(x) if index < POOLED.get(torso, 0) else x
     hidden = x.reshape(len(x), -1) @ w["hidden/kernel"] + w.get("hidden/bias", 0.0)
     features = hidden if torso == "ba3c_linear" else np.maximum(hidden, 0.0)
     logits = features @ w["policy/kernel"] + w["policy/bias"]
@@ -200,7 +206,7 @@ def test_dense_layers_start_uniform(torso: str, layer: str, fan_in: int) -> None
     assert kernel.std() == pytest.approx(limit / math.sqrt(3), rel=0.1)
 
 
-@pytest.mark.parametrize("torso", ["nips", "nature"])
+@pytest.mark.parametrize("torso", ["nips", "nature", "ga3c"])
 @pytest.mark.parametrize(
     ("layer", "gain"), [("conv0", math.sqrt(2)), ("hidden", math.sqrt(2)), ("policy", 0.01), ("value", 1.0)]
 )

@@ -9,6 +9,8 @@ import pytest
 
 from dba3c import envs
 from dba3c.actors import single_episodes
+from dba3c.config import loading
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from dba3c.run_files.progress import Progress
 from dba3c.seeds import EVALUATION, game_seeds
@@ -179,6 +181,12 @@ def test_simulators_that_are_rebuilt_play_the_same_episode_again() -> None:
         evaluate(config, NoisyPolicy(), lambda n, env=env: env(n, []), Loopback()) for env in (PaidEnv, FailingEnv)
     )
     assert rebuilt == whole
+
+
+def test_random_actions_need_actions_that_can_be_counted() -> None:
+    config = loading.load("ppo-control", ["env.game=Pendulum-v1", "evaluate.policy=epsilon"])
+    with pytest.raises(ConfigError, match=r"evaluate\.policy=epsilon: the actions of this game are numbers"):
+        build.agent(config)
 
 
 def test_games_are_drawn_from_seed_and_update() -> None:

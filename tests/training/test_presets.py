@@ -22,7 +22,7 @@ UPDATES = 3
 FIGURES = ("policy_loss", "value_loss", "entropy", "gradient_norm")
 PRESETS = {
     "paper-pong": ("actor.kind=lockstep", "train.batch_size=auto"),  # at epsilon 1e-8 rounding alone moves weights
-    "paac": ("env.game=breakout",),
+    "a2c": ("env.game=breakout",),
     "fast": ("env.game=breakout",),
     "ppo": ("env.game=pong", "actor.n_steps=32"),
 }
@@ -32,7 +32,7 @@ RECORDED = {  # FIGURES of each update
         (0.00243753, 1.2637e-06, 1.79146, 0.0031833),
         (0.00227113, 1.05227e-06, 1.79146, 0.00310847),
     ],
-    "paac": [
+    "a2c": [
         (0.0272042, 0.00153689, 1.38629, 0.189113),
         (-0.03761, 0.000593451, 1.38615, 0.371643),
         (0.000984116, 9.81157e-05, 1.38596, 0.0119956),

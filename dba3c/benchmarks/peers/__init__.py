@@ -24,7 +24,7 @@ from dba3c.types import Json
 HELP = "steps/s of the real trainer and of other systems, in turn; installs them below ~/.cache first"
 SCRIPTS = Path(__file__).with_name("scripts")
 OURS = "dba3c"
-PRESET = "paac"  # the peers' scripts build the same network
+PRESET = "a2c"  # the peers' scripts build the same network
 
 
 class Peer(NamedTuple):

@@ -18,7 +18,7 @@ LAYOUTS = [(32, DummyVecEnv), (64, DummyVecEnv), (128, DummyVecEnv), (32, Subpro
 
 
 class Nips128(BaseFeaturesExtractor):
-    """The network of our preset `paac`: 16 8×8/4, 32 4×4/2, 128 hidden."""
+    """The network of our preset `a2c`: 16 8×8/4, 32 4×4/2, 128 hidden."""
 
     def __init__(self, observation_space):
         super().__init__(observation_space, features_dim=128)
