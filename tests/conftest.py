@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -31,9 +32,10 @@ collect_ignore = [] if os.environ.get("DBA3C_UNDER_MPI") else ["mpi"]
 Happened = Callable[..., None]
 FAULTS_PAGE = """# Faults
 
-What happened in the last run of `make faults`, which wrote this page; `make test` runs the same tests. Ranks are real
-processes under mpirun; hosts are network namespaces under a real Slurm. Seconds: until the job had ended or training
-continued, the longest of several tries. Lost: of the learning.
+What happened in the last run of each test: `make faults` runs all of them, `make faults ARGS='-k disk'` some, whose
+rows it replaces; rows that were not run again keep the words and seconds of an earlier run, or of an earlier version.
+Ranks are real processes under mpirun; hosts are network namespaces under a real Slurm. Seconds: until the job had ended
+or training continued, the longest of several tries. Lost: of the learning.
 
 """
 
@@ -95,9 +97,24 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section("faults")
     terminalreporter.line("\n".join(lines))
     if "FAULT_TABLE" in os.environ:
-        cells = [[cell.replace("|", "\\|") for cell in row] for row in [table[0], ("---",) * 5, *table[1:]]]
-        markdown = ["| " + " | ".join(row) + " |" for row in cells]
-        Path(os.environ["FAULT_TABLE"]).write_text(FAULTS_PAGE + "\n".join(markdown) + "\n", encoding="utf-8")
+        write_page(Path(os.environ["FAULT_TABLE"]), rows)
+
+
+def write_page(path: Path, rows: list[tuple[str, ...]]) -> None:
+    """Write the table of faults; rows that are not among these stay as they are."""
+    fresh = [tuple(cell.replace("|", "\\|") for cell in row) for row in rows]
+    again = {row[:2] for row in fresh}
+    kept = [row for row in earlier_rows(path) if row[:2] not in again]
+    body = sorted([*fresh, *kept], key=lambda row: (int(row[0]), *row[1:]))
+    table = [("no.", "fault", "what happened", "seconds", "lost"), ("---",) * 5, *body]
+    text = "\n".join("| " + " | ".join(row) + " |" for row in table)
+    path.write_text(f"{FAULTS_PAGE}{text}\n", encoding="utf-8")
+
+
+def earlier_rows(path: Path) -> list[tuple[str, ...]]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    rows = [tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]) for line in lines if line[:1] == "|"]
+    return [row for row in rows if row[0].isdigit()]
 
 
 def pytest_unconfigure() -> None:
