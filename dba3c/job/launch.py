@@ -114,7 +114,9 @@ def known(code: int, noted: int | None, asked: bool) -> int:
     code = 128 - code if code < 0 else code
     if code in CODES and code != EXIT_ERROR:
         return code
-    if noted is not None:
+    if noted is not None and (
+        asked or code != KILLED
+    ):  # mpirun ends the others with SIGTERM, which they note as a stop
         return noted
     return EXIT_STOPPED if asked and code in DEAF else code
 
