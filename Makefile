@@ -111,7 +111,7 @@ bench: setup
 	$(BIN)/python -m dba3c.bench pipeline $(ARGS)
 
 results: setup
-	$(BIN)/python -m dba3c.results docs/runs docs/results.md $(addprefix --control ,$(wildcard docs/control.json))
+	$(BIN)/python -m dba3c.results docs/runs docs/results.md --control $(sort $(wildcard docs/control*.json))
 
 algorithms: setup
 	PYTHON=$(BIN)/python sh docs/catch/draw.sh

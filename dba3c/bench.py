@@ -10,21 +10,21 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from dba3c import benchmarks
 from dba3c.benchmarks import (
     Command,
     Measurement,
+    complete,
     launching,
     parts,
     peers,
     pipeline,
-    prediction,
     scaling,
     servers,
     stragglers,
 )
 from dba3c.benchmarks.launching import open_bar, show
 from dba3c.benchmarks.peers import control
+from dba3c.benchmarks.prediction import strong, weak
 from dba3c.job.command_line import Parser
 from dba3c.job.exit import EXIT_OK, agreed
 from dba3c.job.world import World, launched, run_job
@@ -37,11 +37,12 @@ MEASUREMENTS: dict[str, Measurement] = {
     "peers": peers,
     "control": control,
     "stragglers": stragglers,
-    "predict": prediction,
+    "predict": weak,
+    "strong": strong,
 }
 TOGETHER = {"scaling": scaling, "servers": servers}  # what all ranks of a job measure
 COMMANDS: dict[str, Command] = {**MEASUREMENTS, **TOGETHER}
-PLOTS = {"scaling": scaling.plot, "servers": servers.plot, "predict": prediction.plot}
+PLOTS = {"scaling": scaling.plot, "servers": servers.plot, "predict": weak.plot, "strong": strong.plot}
 
 
 def parser() -> Parser:
@@ -56,7 +57,7 @@ def parser() -> Parser:
 
 
 def parse(argv: list[str]) -> Namespace:
-    return benchmarks.complete(*parser().parse_known_args(argv))
+    return complete(*parser().parse_known_args(argv))
 
 
 def main(argv: list[str]) -> int:
@@ -76,11 +77,10 @@ def measure_together(world: World, argv: list[str]) -> int:
 
 
 def measure(options: Namespace, argv: list[str]) -> None:
-    if options.command == "scaling":  # again, on one rank per core
-        launching.run(launching.cores(), "dba3c.bench", argv, show=True)
-        return
-    if options.command == "servers":  # again, on ranks that sleep most of the time
-        launching.run(servers.RANKS, "dba3c.bench", argv, show=True, oversubscribe=True)
+    if options.command in TOGETHER:  # again, on one rank per core, or on ranks that sleep most of the time
+        asleep = options.command == "servers"
+        ranks = servers.RANKS if asleep else launching.cores()
+        launching.run(ranks, "dba3c.bench", argv, show=True, oversubscribe=asleep)
         return
     with open_bar() as bar:
         result = MEASUREMENTS[options.command].measure(options, bar)

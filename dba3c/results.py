@@ -25,7 +25,9 @@ def parser() -> Parser:
     parser.add_argument(
         "file", type=checked_path, metavar="FILE.md", help="page to write; its picture is written beside it"
     )
-    parser.add_argument("--control", type=checked_path, metavar="FILE", help="what dba3c bench control --json wrote")
+    parser.add_argument(
+        "--control", type=checked_path, nargs="+", metavar="FILE", help="what dba3c bench control --json wrote"
+    )
     parser.add_argument("--csv", type=new_file, metavar="FILE", help="also write a table with a line for each run")
     return parser
 
@@ -51,14 +53,16 @@ def write(argv: list[str]) -> None:
     print(f"{options.file}: {len(groups)} rows from {len(runs)} runs")
 
 
-def read_compared(file: Path) -> Json:
-    """Read what dba3c bench control wrote; ConfigError if it is something else."""
-    try:
-        found: Json = json.loads(file.read_text(encoding="utf-8"))
-        markdown.compared_table(found)
-        return found
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"--control={file}: is not what dba3c bench control --json writes: {error!r}") from None
+def read_compared(files: list[Path]) -> Json:
+    """Read what dba3c bench control wrote, and put it together; ConfigError if it is something else."""
+    every: list[Json] = []
+    for file in files:
+        try:
+            every.append(json.loads(file.read_text(encoding="utf-8")))
+            markdown.compared_table(every[-1])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"--control={file}: is not what dba3c bench control --json writes: {error!r}") from None
+    return every[0] | {"rows": [row for found in every for row in found["rows"]]}
 
 
 def draw(groups: list[Group], file: Path) -> str | None:

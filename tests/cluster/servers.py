@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dba3c.benchmarks import launching, prediction, servers
+from dba3c.benchmarks import launching, servers
 from dba3c.benchmarks.emulated_ranks import Pattern
-from dba3c.benchmarks.prediction import Link
+from dba3c.benchmarks.prediction.links import Link, allreduce_seconds
 from dba3c.benchmarks.servers import Costs, simulate_served
 from dba3c.types import Json
 from tests.cluster import slurm
@@ -28,7 +28,7 @@ MESSAGE_BYTES = 4 * servers.PARAMETERS
 def predicted(row: Json) -> float:
     """Samples/s: gradients queue for their worker's link and for those of the servers, which answer slice by slice."""
     if not row["servers"]:
-        message = prediction.allreduce_seconds(row["workers"], LINK, MESSAGE_BYTES)
+        message = allreduce_seconds(row["workers"], LINK, MESSAGE_BYTES)
         return float(row["workers"] * servers.SAMPLES / (servers.SECONDS_PER_GRADIENT + message))
     sending = MESSAGE_BYTES / LINK.bandwidth
     costs = Costs(sending, sending / row["servers"], sending / row["servers"])

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dba3c.benchmarks import emulated_ranks, prediction, scaling
+from dba3c.benchmarks import emulated_ranks, scaling
 from dba3c.benchmarks.emulated_ranks import Pattern, Way
+from dba3c.benchmarks.prediction import links
 from dba3c.benchmarks.stragglers import PARAMETERS
 from dba3c.benchmarks.training_ranks import on_first
 from dba3c.job.exit import EXIT_OK
@@ -43,7 +44,7 @@ def measure(n_backup: int, comm: Any) -> dict[str, Any]:
 
 
 def predicted(row: dict[str, Any]) -> float:
-    message = prediction.allreduce_seconds(row["hosts"], prediction.LINKS["1g"], 4 * PARAMETERS)
+    message = links.allreduce_seconds(row["hosts"], links.LINKS["1g"], 4 * PARAMETERS)
     return emulated_ranks.simulate(row["hosts"], row["n_backup"], PATTERN.segments(row["hosts"]), message)
 
 

@@ -22,7 +22,7 @@ common:
   actor.n_steps: 4
   model.hidden: 16
   evaluate.games: 0
-  train.total_steps: 2400
+  train.total_steps: 1600
   checkpoint.every_updates: 10
   checkpoint.restart_games: true
 """
@@ -87,7 +87,7 @@ def test_a_sweep_that_is_stopped_and_killed_ends_as_if_it_had_not_been(plan: Pat
 
 
 def test_a_training_that_fails_is_reported_at_the_end_and_the_others_go_on(plan: Path) -> None:
-    plan.write_text(PLAN.replace("[breakout, pong]", "pong").replace("2400", "80"), encoding="utf-8")
+    plan.write_text(PLAN.replace("[breakout, pong]", "pong").replace("1600", "80"), encoding="utf-8")
     (plan.parent / "runs").mkdir()
     (plan.parent / "runs" / "pong-0").touch()
     result = ended(start(plan))

@@ -1,11 +1,11 @@
-"""Predict efficiency on larger clusters: computing is measured, messages are modelled, waiting is simulated."""
+"""Weak scaling: the efficiency of larger clusters whose ranks keep their batch, so that the effective batch grows."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from dba3c import benchmarks
 from dba3c.benchmarks import emulated_ranks, launching, scaling, training_ranks
 from dba3c.benchmarks.emulated_ranks import STEPS, Pattern, Steps, Way
 from dba3c.benchmarks.launching import Bar
+from dba3c.benchmarks.prediction.links import LINKS, Link, allreduce_seconds, known_links
 from dba3c.benchmarks.servers import Costs, simulate_served
 from dba3c.job.exit import EXIT_OK
 from dba3c.job.process import load_tensorflow
@@ -31,20 +32,6 @@ UPDATES = 300  # simulated per forecast
 PUSH_SECONDS = 2.0  # of measuring messages to a server
 BACKUP_SHARES = (0.0, 0.01, 0.02, 0.04, 0.08)  # of the ranks, that are tried as n_backup
 NODES = (1, 4, 16, 64, 256, 1024)
-
-
-class Link(NamedTuple):
-    """What a message meets between two nodes."""
-
-    latency: float  # seconds, software included
-    bandwidth: float  # bytes per second that a program sees
-
-
-LINKS = {  # 94 % of the line is left after Ethernet, IP and TCP headers; latencies of TCP, and of RDMA for 100g
-    "1g": Link(50e-6, 0.94 * 1e9 / 8),
-    "10g": Link(30e-6, 0.94 * 10e9 / 8),
-    "100g": Link(5e-6, 0.94 * 100e9 / 8),
-}
 
 
 class Measured(NamedTuple):
@@ -67,10 +54,17 @@ class Forecast(NamedTuple):
     seconds_per_update: float
     points_per_second: float
     efficiency: float  # against as many ranks that never wait
+    effective_batch: int  # samples of one update
     staleness: float = 0.0  # in updates, which are single ranks' where servers are
 
 
 def options(parser: ArgumentParser) -> None:
+    add_cluster(parser)
+    parser.add_argument("--servers", type=int, default=4, help="of asynchronous training (default: 4)")
+
+
+def add_cluster(parser: ArgumentParser) -> None:
+    """Add what is measured here, and the clusters for which it is predicted."""
     benchmarks.add_game(parser)
     benchmarks.add_seconds(parser, 15.0)
     benchmarks.add_plot(parser)
@@ -78,17 +72,8 @@ def options(parser: ArgumentParser) -> None:
     nodes, links = ",".join(map(str, NODES)), ",".join(LINKS)
     parser.add_argument("--nodes", type=benchmarks.counts, default=list(NODES), help=f"default: {nodes}")
     parser.add_argument("--network", type=known_links, default=links, help=f"default: {links}")
-    parser.add_argument("--cores", type=int, default=12, help="of a node, with a rank on each (default: 12)")
-    parser.add_argument("--servers", type=int, default=4, help="of asynchronous training (default: 4)")
+    parser.add_argument("--cores", type=int, default=12, help="of a node (default: 12)")
     parser.set_defaults(takes_keys=True)
-
-
-def known_links(text: str) -> list[str]:
-    """Read names of links, with commas between them."""
-    names = text.split(",")
-    if unknown := [name for name in names if name not in LINKS]:
-        raise ArgumentTypeError(f"{unknown[0]}: not one of {', '.join(LINKS)}")
-    return names
 
 
 def measure(options: Namespace, bar: Bar) -> Json:
@@ -111,7 +96,7 @@ def measure(options: Namespace, bar: Bar) -> Json:
 def node(preset: str, game: str, seconds: float, overrides: list[str]) -> Measured:
     """Train for real with one rank on every core of this machine."""
     words = [preset, game, str(seconds), *overrides]
-    found = launching.result_of(launching.cores(), "dba3c.benchmarks.prediction", words)
+    found = launching.result_of(launching.cores(), "dba3c.benchmarks.prediction.weak", words)
     return Measured(**found | {"compute_seconds": np.array(found["compute_seconds"])})
 
 
@@ -161,7 +146,8 @@ def forecast(nodes: int, cores: int, link: str, measured: Measured) -> Forecast:
         pace = emulated_ranks.simulate(ranks, n_backup, steps, message, UPDATES)
         samples = pace * (ranks - n_backup) * measured.samples
         strategy = f"backup {n_backup}" if n_backup else "allreduce"
-        found.append(Forecast(nodes, link, strategy, 1 / pace, samples, samples / (ranks * alone)))
+        batch = (ranks - n_backup) * measured.samples
+        found.append(Forecast(nodes, link, strategy, 1 / pace, samples, samples / (ranks * alone), batch))
     return max(found, key=lambda forecast: forecast.points_per_second)
 
 
@@ -174,7 +160,8 @@ def forecast_served(nodes: int, cores: int, link: str, servers: int, measured: M
         ranks, cores, lambda random, _: float(random.choice(measured.compute_seconds)), costs
     )
     samples = pace * measured.samples
-    return Forecast(nodes, link, f"server {servers}", 1 / pace, samples, samples / (ranks * alone), staleness)
+    efficiency = samples / (ranks * alone)
+    return Forecast(nodes, link, f"server {servers}", 1 / pace, samples, efficiency, measured.samples, staleness)
 
 
 def served_costs(nodes: int, servers: int, link: Link, measured: Measured) -> Costs:
@@ -200,26 +187,18 @@ def message_seconds(nodes: int, cores: int, link: Link, measured: Measured) -> f
     return measured.inside_seconds * math.log2(max(cores, 1)) + allreduce_seconds(nodes, link, measured.message_bytes)
 
 
-def allreduce_seconds(nodes: int, link: Link, size: float) -> float:
-    """Time reduce-scatter and all-gather by halving and doubling (Rabenseifner), as MPI libraries do at this size."""
-    if nodes == 1:
-        return 0.0
-    rounds = 2 * math.ceil(math.log2(nodes))
-    return rounds * link.latency + 2 * (nodes - 1) / nodes * size / link.bandwidth
-
-
 def table(result: Json) -> Table:
     measured = result["measured"]
     mean, spread = measured["compute_seconds"] * 1e3, measured["compute_spread"] * 1e3
     computing = f"{mean:.0f} ± {spread:.0f} ms per gradient on one core"
-    title = f"preset {measured['preset']}: {computing}, {result['cores_per_node']} ranks per node"
-    heads = "network", "nodes", "strategy", "efficiency", "samples/s", "ms per update", "staleness"
+    title = f"weak scaling, preset {measured['preset']}: {computing}, {result['cores_per_node']} ranks per node"
+    heads = "network", "nodes", "strategy", "efficiency", "samples/s", "ms per update", "batch", "staleness"
     shown = Table(*heads, title=title)
     for row in result["rows"]:
         paces = f"{row['points_per_second']:,.0f}", f"{row['seconds_per_update'] * 1e3:.3g}"
         staleness = f"{row['staleness']:.0f}" if row["staleness"] else ""
         words = row["network"], str(row["nodes"]), row["strategy"], f"{row['efficiency']:.0%}"
-        shown.add_row(*words, *paces, staleness)
+        shown.add_row(*words, *paces, f"{row['effective_batch']:,}", staleness)
     return shown
 
 
