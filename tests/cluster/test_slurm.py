@@ -40,6 +40,32 @@ def test_four_hosts_train_as_one(undisturbed: Run) -> None:
     assert result.output.count("done after 100 updates") == 1
 
 
+def test_asynchronous_hosts_have_equal_weights_wherever_they_meet(tmp_path: Path) -> None:
+    """Every host owns a slice; the job would not end with 0 if a comparison of the weights found a difference."""
+    options = ("--comm.strategy=server", "--comm.check_every_updates=10", "--train.total_steps=1600")
+    result = srun(*TRAIN, f"--run-dir={tmp_path}", *options)
+    assert result.code == 0, result.output
+    summary = real_jobs.summary(tmp_path)
+    assert (summary["ranks"], summary["steps"], summary["updates"]) == (4, 1600, 200)
+    assert max(summary["staleness_by_rank"]) > 0
+
+
+def test_one_worker_with_servers_on_three_hosts_equals_one_rank_also_after_a_kill(tmp_path: Path) -> None:
+    """Bit for bit: slices change nothing, and a resumed run has the state of the last meeting."""
+    options = ("--checkpoint.restart_games=true", "--checkpoint.every_updates=5", "--train.total_steps=400")
+    one_core = ["taskset", "--cpu-list", "0"]  # as many as each rank on the nodes has: threads add up in another order
+    alone = real_jobs.run_words([*one_core, *TRAIN, f"--run-dir={tmp_path / 'alone'}", *options])
+    assert alone.code == 0, alone.output
+    folder = tmp_path / "served"
+    servers = ("--comm.strategy=server", "--comm.servers=3", "--comm.dedicated=true")
+    killed = srun("--kill-on-bad-exit", *TRAIN, f"--run-dir={folder}", *options, *servers, DBA3C_FAULT="3:38:kill")
+    assert killed.code != 0, killed.output
+    resumed = srun(*TRAIN, f"--run-dir={folder}", *options, *servers)
+    assert resumed.code == 0, resumed.output
+    assert "at update 35," in resumed.output, resumed.output
+    assert real_jobs.summary(folder)["weight_hash"] == real_jobs.summary(tmp_path / "alone")["weight_hash"]
+
+
 @pytest.mark.parametrize("mpi", ["none", "pmi2"])
 def test_without_pmix_four_singletons_are_refused(tmp_path: Path, mpi: str) -> None:
     result = srun(*TRAIN, f"--run-dir={tmp_path / 'run'}", mpi=mpi)
