@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from dba3c.job.command_line import Parser, new_file, show_any_text
+from dba3c.job.command_line import HELP, Parser, new_file, show_any_text, show_help
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_OK, agreed
 from dba3c.job.process import load_tensorflow, terminal
 from dba3c.job.world import World, run_job
@@ -21,12 +21,12 @@ from dba3c.run_files import write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.trained_agents import add_agent_options, chosen
 from dba3c.training.evaluation import Evaluation, cut_off, evaluate
-from dba3c.training.ranks import watch_start, watched
+from dba3c.training.ranks import parsed, watch_start, watched
 
 
 def parser() -> Parser:
     about = "Play episodes with a trained agent, as its evaluations did. Under mpirun the ranks share them."
-    parser = Parser(prog="dba3c evaluate", description=about)
+    parser = Parser(prog="dba3c evaluate", plugins=True, description=about)
     add_agent_options(parser, games=50)
     parser.add_argument("--best", action="store_true", help="the run's weights with the highest score so far")
     parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the scores to FILE")
@@ -35,9 +35,8 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     show_any_text()
-    if {"-h", "--help"} & set(argv):
-        parser().print_help()
-        return EXIT_OK
+    if {*HELP} & set(argv):
+        return show_help(parser, argv)
     return run_job(lambda world: play_and_report(world, argv), watched=True)
 
 
@@ -45,7 +44,7 @@ def play_and_report(world: World, argv: list[str]) -> int:
     watchdog = watch_start(world)
     from dba3c.envs import resolve_title  # loads gymnasium, which --help need not wait for
 
-    options = agreed(world, lambda: parser().parse_args(argv))
+    options = parsed(world, parser, argv)
     saved = agreed(world, lambda: chosen(options, resolve_title, options.best))
     load_tensorflow(world.threads, world.phase)
     with watched(world, watchdog, saved.config.comm.silence_seconds, "evaluating"):

@@ -21,6 +21,7 @@ from dba3c.run_files.logs import MOST_ROWS, RunLog, export_logs
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c export",
+        plugins=True,
         description="Write the agent of a run to one small file (weights in 16 bits, configuration, progress and score;"
         " no optimizer state) for dba3c evaluate FILE and record FILE: the weights with the highest"
         " score in an evaluation, or the newest ones if there was none. With --logs,"

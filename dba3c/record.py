@@ -31,6 +31,7 @@ GIF_SECONDS = 30.0  # default length of a gif, which grows large
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c record",
+        plugins=True,
         description="Film episodes at the emulator's pace, with the score and the agent's value estimate."
         " dba3c evaluate with the same options plays the same episodes, with the same scores.",
     )

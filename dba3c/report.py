@@ -23,6 +23,7 @@ from dba3c.run_files import logs, write_atomically
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c report",
+        plugins=True,
         description="Write one page, index.html, about run directories: learning curves against steps or minutes,"
         " losses, pace, lag, commands, and the settings that differ. The page loads nothing from the network. Runs"
         " whose configurations differ only in train.seed become one curve with the range of the seeds. Runs may still"

@@ -20,7 +20,8 @@ from dba3c.types import Json
 
 
 def parser() -> Parser:
-    parser = Parser(prog="dba3c results", description="Write the table of results from the logs of runs.")
+    text = "Write the table of results from the logs of runs."
+    parser = Parser(prog="dba3c results", plugins=True, description=text)
     parser.add_argument("folder", type=checked_path, metavar="FOLDER", help="folder that holds the logs of each run")
     parser.add_argument(
         "file", type=checked_path, metavar="FILE.md", help="page to write; its picture is written beside it"

@@ -19,6 +19,7 @@ def parser() -> Parser:
     presets = ", ".join(["auto", *loading.preset_names()])
     parser = Parser(
         prog="dba3c config",
+        plugins=True,
         description="Print every key with the value that dba3c train would use, as yaml. dba3c train --config FILE"
         " accepts the whole, or any part of it.",
         usage="dba3c config [GAME] [--preset NAME] [--ranks N] [--config FILE] [--section.key=value ...]",
@@ -28,18 +29,17 @@ def parser() -> Parser:
     parser.add_argument("--game", help="short for --env.game, as is the first word")
     parser.add_argument("--ranks", type=int, default=1, metavar="N", help="for how many ranks (default: 1)")
     parser.add_argument("--config", type=checked_path, default=HYPERPARAMS, help="a yaml file with some keys")
-    parser.set_defaults(run_dir=None, dry_run=False)
+    parser.set_defaults(run_dir=None, dry_run=False, init=None)
     return parser
 
 
 def main(argv: list[str]) -> int:
+    if {*command_line.HELP} & set(argv):
+        return command_line.show_help(parser, argv)
     return command_line.answer(lambda: show(argv))
 
 
 def show(argv: list[str]) -> None:
-    if {"-h", "--help"} & set(argv):
-        parser().print_help()
-        return
     asked = order.request(parser(), argv)
     config, _, note = order.resolve(asked, asked.ranks or 1)
     print(f"# {note}\n{config.dump()}" if note else config.dump(), end="")

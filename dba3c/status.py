@@ -26,6 +26,7 @@ WIDE = 240  # columns, where no terminal sets a limit
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c status",
+        plugins=True,
         description="Show a line for each run directory: game, preset (and how many settings differ from it), state,"
         " steps, newest evaluation or online score, pace, time left, and how long ago the last line was written. A run"
         " is running while a job holds its lock; finished if it reached its target or did all steps; stopped if a"

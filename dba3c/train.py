@@ -11,25 +11,28 @@ import os
 import sys
 from contextlib import nullcontext
 
-from dba3c.config import consistency, loading
-from dba3c.job import handshake, launch
-from dba3c.job.command_line import Parser, checked_path, refused_or, show_any_text
+from dba3c.api import CallableModule, Callback
+from dba3c.config import consistency, loading, plugins
+from dba3c.job import launch
+from dba3c.job.command_line import HELP, Parser, checked_path, refused_or, show_any_text, show_help
 from dba3c.job.exit import EXIT_OK, agreed
 from dba3c.job.process import load_tensorflow
 from dba3c.job.world import World, run_job
 from dba3c.run_files.directory import prepare_directory
-from dba3c.training import order
-from dba3c.training.injected import VARIABLE, Faults, planned
+from dba3c.training import injected, order
+from dba3c.training.injected import Faults
 from dba3c.training.ranks import report_to, watch_start
 
 
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c train",
+        plugins=True,
         description="Train an Atari agent with synchronous distributed BA3C, on one rank, on several of this machine"
         " (--ranks), or under mpirun or srun. A run directory that holds checkpoints is resumed.",
         epilog="Every key of hyperparams.yaml is an option, --section.key=value:\n\n"
-        + loading.HYPERPARAMS.read_text(encoding="utf-8"),
+        + loading.HYPERPARAMS.read_text(encoding="utf-8")
+        + plugins.described(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="dba3c train [GAME] [--ranks N] [--preset NAME] [--run-dir DIR] [--config FILE] [--section.key=value …]",
         allow_abbrev=False,
@@ -40,6 +43,7 @@ def parser() -> Parser:
     parser.add_argument("--ranks", type=int, metavar="N", help="start N ranks on this machine")
     parser.add_argument("--run-dir", type=checked_path, help="where checkpoints and metrics go (default: runs/GAME)")
     parser.add_argument("--config", type=checked_path, default=loading.HYPERPARAMS, help="yaml that wins over presets")
+    parser.add_argument("--init", metavar="AGENT", help="start from the weights of a run, a file or a game's agent")
     parser.add_argument("--dry-run", action="store_true", help="say what would be trained, and end")
     return parser
 
@@ -51,9 +55,8 @@ def parse(argv: list[str], ranks: int = 1) -> order.Order:
 
 def main(argv: list[str]) -> int:
     show_any_text()
-    if {"-h", "--help"} & set(argv):
-        parser().print_help()
-        return EXIT_OK
+    if {*HELP} & set(argv):
+        return show_help(parser, argv)
     if not launch.is_rank() and any(word.startswith(("--ranks", "--dry-run")) for word in argv):
         return refused_or(lambda: start_ranks(argv))
     return run_job(lambda world: train(world, argv), watched=True)
@@ -72,29 +75,25 @@ def start_ranks(argv: list[str]) -> int:
     return run_job(lambda world: train(world, argv), watched=True)
 
 
-def train(world: World, argv: list[str]) -> int:
-    from dba3c import envs
-
+def train(world: World, argv: list[str], callback: Callback | None = None) -> int:
     watchdog = watch_start(world)
-    asked = agreed(world, lambda: order.request(parser(), argv, world.size))
-    saved = world.comm.bcast(order.saved_config(asked.run_dir) if world.rank == 0 else None)
-    config, run_dir, note = agreed(world, lambda: order.resolve(asked, world.size, saved))
-    agreed(world, lambda: handshake.check(world.comm, config, envs.fingerprint(config.env), world.hosts))
-    agreed(world, lambda: consistency.check_ranks(config, world.size))
-    agreed(world, lambda: order.refuse_unusable(config, world))
-    plan = agreed(world, lambda: planned(os.environ.get(VARIABLE, "")))
+    asked, planned = order.agree(world, parser, argv)
+    faults = Faults(agreed(world, lambda: injected.planned(os.environ.get(injected.VARIABLE, ""))), world.rank)
     if asked.dry_run:
         watchdog.close()
-        return order.show(order.Order(config, run_dir, note), world.size) if world.rank == 0 else EXIT_OK
-    order.say_chosen(note, world.rank)
-    claim = agreed(world, lambda: prepare_directory(run_dir) if world.rank == 0 else None)
-    report_to(run_dir)
-    load_tensorflow(1 if config.actor.shards > 1 else world.threads, world.phase)  # shards bring their own threads
+        return order.show(planned, world.size) if world.rank == 0 else EXIT_OK
+    order.say_chosen(planned.note, world.rank)
+    first = world.comm.bcast(agreed(world, lambda: order.first_agent(asked) if world.rank == 0 else None))
+    claim = agreed(world, lambda: prepare_directory(planned.run_dir) if world.rank == 0 else None)
+    report_to(planned.run_dir)
+    # Shards bring their own threads.
+    load_tensorflow(1 if planned.config.actor.shards > 1 else world.threads, world.phase)
     from dba3c.training.run import Run  # imports TensorFlow
 
     with claim or nullcontext():
-        return Run(world, config, run_dir, Faults(plan, world.rank), watchdog, claim).train()
+        return Run(world, planned.config, planned.run_dir, faults, watchdog, claim, first, callback).train()
 
 
+sys.modules[__name__].__class__ = CallableModule  # dba3c.train(…) is the Python API
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -6,10 +6,9 @@ import io
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,11 +36,12 @@ from dba3c.config import loading
 from dba3c.run_files.display import Display
 from dba3c.run_files.progress import Progress
 from dba3c.training import order
+from tests.fakes import registry
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-NAMES = {"algorithm.name": "smooth", "env.profile": "quarter", "model.torso": "tiny"}
+NAMES = {"algorithm.name": "smooth", "env.profile": "coarse", "model.torso": "tiny"}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMENTED = [ROOT / "Makefile", ROOT / "hyperparams.yaml", *sorted((ROOT / "slurm").iterdir())]
 KEYS = loading.load().flat()
@@ -79,37 +79,35 @@ STIFF = [  # sentences of version 0.1 that no native speaker would write
 page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 
 
-def extended(folder: Path) -> Path:
-    """Copy the package and add what the page shows, file by file."""
-    shutil.copytree(ROOT / "dba3c", folder / "dba3c", ignore=shutil.ignore_patterns("__pycache__"))
-    examples = "".join(re.findall(r"```python\n(.*?)```", EXTENDING, re.DOTALL))
-    parts = re.split(r"^# (dba3c/\S+\.py)\n", examples, flags=re.MULTILINE)[1:]
-    assert len(parts) == 2 * 2 * len(NAMES)
-    for name, code in zip(parts[::2], parts[1::2], strict=True):
-        if name == "dba3c/config/names.py":
-            assert len(code.split()) == 3, "one line in the registry"
-        else:
-            assert not (folder / name).exists(), "one new file"
-        with (folder / name).open("a", encoding="utf-8") as file:
-            file.write(code)
-    return folder
+def plugins(folder: Path) -> dict[str, str]:
+    """Write the plug-ins that the page shows, file by file; return them by name."""
+    blocks = re.findall(r"```python\n# (\S+\.py)\n(.*?)```", EXTENDING, re.DOTALL)
+    for name, text in blocks:
+        (folder / name).write_text(text, encoding="utf-8")
+    return dict(blocks)
+
+
+def test_the_algorithm_of_the_page_is_a_short_file(tmp_path: Path) -> None:
+    assert len(plugins(tmp_path)["smooth.py"].strip().splitlines()) <= 25
 
 
 def test_the_example_of_an_own_algorithm_environment_and_network_trains(tmp_path: Path) -> None:
     short = {
         "env.n_sim": 2, "actor.n_steps": 5, "train.total_steps": 60, "evaluate.games": 1, "evaluate.max_frames": 40,
-        "train.target_score": "none",
+        "train.target_score": "none", "algorithm.trace": 0.8, "model.filters": 8,
     }  # fmt: skip
     words = [f"--{key}={value}" for key, value in (NAMES | short).items()]
+    words += [f"--plugin={name}" for name in plugins(tmp_path)]
     command = [sys.executable, "-m", "dba3c.train", "--preset=a2c", "--game=pong", "--run-dir=run", *words]
-    result = subprocess.run(command, cwd=extended(tmp_path), capture_output=True, text=True, check=False)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
     assert (summary["updates"], summary["skipped"]) == (6, 0)
-    convolution, hidden = (8 * 8 * 4 + 1) * 16, (9 * 9 * 16 + 1) * 128  # of 42×42 pixels with stride 4
+    convolution, hidden = (8 * 8 * 4 + 1) * 8, (9 * 9 * 8 + 1) * 128  # of 42×42 pixels with stride 4
     assert summary["parameters"] == convolution + hidden + (128 + 1) * (6 + 1)
     written = (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
     assert all(f"{key.split('.')[1]}: {name}\n" in written for key, name in NAMES.items())
+    assert "trace: 0.8\n" in written
 
 
 def code(page: Path) -> list[str]:
@@ -143,7 +141,18 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
+@pytest.fixture
+def beside_plugins(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For the page about plug-ins, be in a folder with those that it shows."""
+    if page.name == "extending.md":
+        plugins(tmp_path)
+        monkeypatch.chdir(tmp_path)
+    with registry.restored():
+        yield
+
+
 @page
+@pytest.mark.usefixtures("beside_plugins")
 def test_commands_are_understood_as_they_are_written(page: Path) -> None:
     for verb, words in commands(page):
         if verb == "help":
@@ -164,7 +173,7 @@ def test_keys_and_targets_of_make_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     sections = {key.partition(".")[0] for key in KEYS}
     for line in code(page):
-        assert set(re.findall(r"(?<!\S)--([a-z]+\.\w+)", line)) <= set(KEYS), line
+        assert set(re.findall(r"(?<!\S)--([a-z]+\.\w+)", line)) <= {*KEYS, "algorithm.trace"}, line  # smooth.py's
         assert set(re.findall(r"\bmake ([a-z-]+)", line)) <= targets, line
         section, _, key = line.partition(".")
         if section in sections and key.isidentifier() and key not in ("py", "sbatch"):

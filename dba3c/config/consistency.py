@@ -219,9 +219,8 @@ def check_server_ranks(config: Comm, ranks: int) -> None:
         raise ConfigError(f"comm.aggregate={config.aggregate}: only {players} ranks have gradients")
 
 
-# What saved weights and slots have no meaning without.
-FIXED = (
-    "env.game",
+# What weights have no meaning without; and what saved weights and slots have none without.
+SHAPING = (
     "env.profile",
     "env.width",
     "env.normalise_observations",
@@ -232,8 +231,8 @@ FIXED = (
     "model.memory",
     "model.standardise",
     "model.separate",
-    "optimizer.name",
 )
+FIXED = ("env.game", *SHAPING, "optimizer.name")
 
 
 def differences(saved: Config, wanted: Config) -> list[str]:

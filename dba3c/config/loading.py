@@ -11,13 +11,23 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from dba3c.config.consistency import check_contradictions
-from dba3c.config.messages import ConfigError, UnknownKeyError, cut, explain, nearest, shown, suggest
-from dba3c.config.names import PARTS
+from dba3c.config.messages import (
+    ConfigError,
+    MissingPluginError,
+    UnknownKeyError,
+    cut,
+    explain,
+    nearest,
+    shown,
+    suggest,
+)
+from dba3c.config.names import KEYS, PARTS
+from dba3c.config.plugins import LOADED, extended, missing
 from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 
 HYPERPARAMS = Path(__file__).parents[1] / "hyperparams.yaml"
-OPTIONS = ("preset", "game", "run-dir", "config", "ranks", "dry-run", "help")  # of dba3c train, besides the keys
+OPTIONS = ("preset", "game", "run-dir", "config", "ranks", "dry-run", "plugin", "init", "help")  # besides keys
 RENAMED = {"paac": "a2c"}  # presets that had another name in version 0.1
 BEFORE = {"evaluate": {"in_a_row": 1}}  # what version 0.1 did where it had no key, and the default is another now
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -37,7 +47,7 @@ def load(
     """Resolve the configuration; ConfigError if anything is wrong with it. `n_sim` replaces that of the preset."""
     config = validate(merged(preset, overrides, path, n_sim))
     check_contradictions(config)
-    return config
+    return config.model_copy(update={"plugins": dict(LOADED)})
 
 
 def merged(preset: str, overrides: Iterable[str], path: Path, n_sim: int | None = None) -> dict[str, Any]:
@@ -78,11 +88,13 @@ def given(overrides: Iterable[str], path: Path) -> set[str]:
 
 def title(preset: str, overrides: Iterable[str], path: Path) -> tuple[str, str]:
     """Return the profile, and the game as the user wrote it, before anything else is checked."""
-    env = merged(preset, overrides, path)["env"]
+    values = merged(preset, overrides, path)
+    env = values["env"]
     profile, name = (env.get("profile"), env.get("game")) if isinstance(env, dict) else (None, None)
     if not isinstance(name, str):
         raise ConfigError(f"env.game={shown(name)}: must be the name of a game; dba3c games lists them")
     if not isinstance(profile, str) or profile not in PARTS["env.profile"]:
+        refuse_missing_plugins(values)
         raise ConfigError(f"env.profile={shown(profile)}: no such profile{suggest(str(profile), PARTS['env.profile'])}")
     return profile, name
 
@@ -117,8 +129,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def built_in() -> dict[str, Any]:
-    """Return the sections of the hyperparams.yaml that comes with dba3c."""
-    return dict(read_built_in())
+    """Return the sections of the hyperparams.yaml that comes with dba3c, and the keys of plug-ins."""
+    values = dict(read_built_in())
+    for name, key in KEYS.items():
+        section, _, own = name.partition(".")
+        values[section] = {**values[section], own: key.default}
+    return values
 
 
 @cache
@@ -169,11 +185,19 @@ def parse_value(text: str) -> object:
 def validate(values: object) -> Config:
     """Check types and ranges; ConfigError for the first value that is wrong."""
     try:
-        return Config.model_validate(values)
+        return extended().model_validate(values)
     except ValidationError as error:
+        refuse_missing_plugins(values)
         errors = error.errors()
         kind = UnknownKeyError if errors[0]["type"] == "extra_forbidden" else ConfigError
         raise kind(explain(errors)) from None
+
+
+def refuse_missing_plugins(values: object) -> None:
+    """Raise MissingPluginError if a run's configuration speaks of parts that a plug-in has to bring."""
+    if isinstance(values, dict) and (names := missing(values.get("plugins"))):
+        options = " ".join(f"--plugin {name}.py" for name in names)
+        raise MissingPluginError(f"the run was trained with the plug-in {', '.join(names)}; add {options}")
 
 
 def note_renamed(preset: str) -> str:

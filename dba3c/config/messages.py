@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from pydantic_core import ErrorDetails
 
-from dba3c.config.schema import Config
+from dba3c.config.plugins import extended
 
 MOST_LETTERS = 1000  # of a message
 SHORT_LIST = 30  # names that a message may list
@@ -28,6 +28,10 @@ class ConfigError(Exception):
 
 class UnknownKeyError(ConfigError):
     """A key that this version does not have."""
+
+
+class MissingPluginError(ConfigError):
+    """Parts or keys that a plug-in has to register."""
 
 
 def one_line(text: str) -> str:
@@ -55,8 +59,9 @@ def explain(errors: list[ErrorDetails]) -> str:
     path = [cut(str(part)) for part in error["loc"][:2]]
     name = ".".join(path)
     if error["type"] == "extra_forbidden":
-        section = Config.model_fields.get(path[0])
-        annotation = section.annotation if section and len(path) == 2 else Config
+        config = extended()
+        section = config.model_fields.get(path[0])
+        annotation = section.annotation if section and len(path) == 2 else config
         known = list(getattr(annotation, "model_fields", {}))
         prefix = f"{path[0]}." if len(path) == 2 else ""
         return f"{name}: no such key{suggest(path[-1], known, prefix)}"

@@ -1,15 +1,17 @@
 """The names that the configuration accepts for exchangeable parts, and where each part lives.
 
-A new part is one file and one line here. A part is imported when it is asked for, so that reading a configuration loads
-neither TensorFlow nor MPI.
+A new part is one file and one line here, or a plug-in that calls `register`. A part of dba3c is imported when it is
+asked for, so that reading a configuration loads neither TensorFlow nor MPI.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → module:attribute
+PARTS: dict[str, dict[str, object]] = {  # key of the configuration → name → module:attribute, or a plug-in's part
     "env.profile": {
         "paper": "dba3c.envs.paper:PaperEnv",
         "deepmind": "dba3c.envs.deepmind:DeepMindEnv",
@@ -55,9 +57,38 @@ PARTS: dict[str, dict[str, str]] = {  # key of the configuration → name → mo
 }
 
 
+class Key(NamedTuple):
+    """A key that a part brings along, in its section of the configuration."""
+
+    default: object
+    type: Any  # what pydantic accepts as one, such as the types of schema.py
+    meaning: str  # for --help
+
+
+KEYS: dict[str, Key] = {}  # section.key → what plug-ins have added
+NO_KEYS: Mapping[str, Key] = MappingProxyType({})
+
+
+def register(key: str, name: str, part: object, keys: Mapping[str, Key] = NO_KEYS) -> None:
+    """Add a part under a name that `key` then accepts, and its own keys to the section; for plug-ins."""
+    section = key.partition(".")[0]
+    if key not in PARTS:
+        raise ValueError(f"{key!r} names no exchangeable part; known: {', '.join(PARTS)}")
+    if name in PARTS[key]:
+        raise ValueError(f"{key}={name} exists already; choose another name")
+    added = {f"{section}.{own}": Key(*about) for own, about in keys.items()}
+    for twice in added.keys() & KEYS.keys():
+        raise ValueError(f"{twice}: another part has this key; choose another name")
+    PARTS[key][name] = part
+    KEYS.update(added)
+
+
 def find(key: str, name: str) -> Any:  # each key has its own Protocol, which the caller states
     """Import the part that a key of the configuration names."""
-    module, _, attribute = PARTS[key][name].partition(":")
+    part = PARTS[key][name]
+    if not isinstance(part, str):
+        return part
+    module, _, attribute = part.partition(":")
     return getattr(import_module(module), attribute)
 
 

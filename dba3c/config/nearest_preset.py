@@ -21,7 +21,7 @@ class Recipe(NamedTuple):
         game = self.overrides.get("env.game")
         words = ["python -m dba3c.train", f"--preset {self.preset}"]
         words += [f"--game {game}"] if game is not None else []
-        words += [f"--{name}={shown(value)}" for name, value in self.overrides.items() if name not in GAME_AND_SEED]
+        words += [option(name, value) for name, value in self.overrides.items() if name not in GAME_AND_SEED]
         if len(seeds) > 1:
             words += ["--train.seed=$seed", f"--run-dir {run_dir}-$seed"]
             return f"for seed in {' '.join(map(str, seeds))}; do {launched(ranks)}{' '.join(words)}; done"
@@ -32,6 +32,12 @@ class Recipe(NamedTuple):
 def launched(ranks: int) -> str:
     """Return how a command on this many ranks begins."""
     return f"mpirun -np {ranks} " if ranks > 1 else ""
+
+
+def option(name: str, value: object) -> str:
+    """Format a changed key as an option; a plug-in, which has a hash for a value, as its file."""
+    section, _, key = name.partition(".")
+    return f"--plugin {key}.py" if section == "plugins" else f"--{name}={shown(value)}"
 
 
 def shown(value: object) -> str:
@@ -46,6 +52,6 @@ def recipe(config: Config) -> Recipe:
 
 
 def different(preset: Config, config: Config) -> dict[str, object]:
-    """Return the keys whose values differ, and the configuration's values."""
-    old, new = preset.flat(), config.flat()
+    """Return the keys whose values differ, and the configuration's values; plug-ins differ from every preset."""
+    old, new = preset.model_copy(update={"plugins": {}}).flat(), config.flat()
     return {name: value for name, value in new.items() if old.get(name) != value and not name.startswith("targets.")}

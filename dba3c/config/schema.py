@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from dba3c.config.schedules import Schedule
 from dba3c.config.values import (
     Count,
     CountOrNever,
@@ -16,6 +15,7 @@ from dba3c.config.values import (
     Number,
     Positive,
     Probability,
+    Schedule,
     Score,
     Seconds,
     SecondsOrNever,
@@ -183,6 +183,7 @@ class Config(Section):
     checkpoint: Checkpoint
     debug: Debug
     targets: dict[str, Score]
+    plugins: dict[str, str] = {}  # name → hash of the file: what has registered parts and keys; never set by hand
 
     @property
     def batch_size(self) -> int:

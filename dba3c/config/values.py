@@ -1,10 +1,10 @@
-"""Types of values: numbers as people write them, within their ranges, and names."""
+"""Types of values: numbers as people write them, within their ranges, names, and schedules."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -52,3 +52,12 @@ def null_as_none(value: Any) -> Any:
 # A comma, as yaml takes 1:30 for ninety and 0x3 for three.
 PAIR = r"^(none|[0-9]{1,9}(\.[0-9]{1,9})?,[0-9]{1,9}(\.[0-9]{1,9})?)$"
 Slowdown = Annotated[str, Field(pattern=PAIR), BeforeValidator(null_as_none)]
+
+
+Schedule = Literal["constant", "linear", "quadratic"]
+POWERS: dict[Schedule, int] = {"constant": 0, "linear": 1, "quadratic": 2}
+
+
+def share(schedule: Schedule, progress: float) -> float:
+    """What is left of a number when `progress` (0 to 1) of the training is done."""
+    return max(0.0, 1.0 - progress) ** POWERS[schedule]

@@ -9,22 +9,47 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dba3c.config import plugins
 from dba3c.config.messages import ConfigError, cut
 from dba3c.job.exit import EXIT_BAD_INPUT, EXIT_OK
-from dba3c.job.process import settle_streams
+from dba3c.job.process import quiet_stderr, settle_streams
+
+HELP = ("-h", "--help")
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that raises ConfigError, so that a job of many ranks prints one message."""
+    """An ArgumentParser that raises ConfigError, so that a job of many ranks prints one message, and loads plug-ins."""
+
+    def __init__(self, plugins: bool = False, **settings: Any) -> None:
+        super().__init__(**settings)
+        if plugins:
+            text = "a file, or an importable module, that registers parts with their own keys; may be repeated"
+            self.add_argument("--plugin", action="append", default=[], metavar="FILE", help=text)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # as argparse declares it, overloaded
         for word in args or ():
             if word.endswith("=--"):  # argparse would take it for an empty list
                 raise ConfigError(f"{cut(word)}: needs a value; see --help")
-        return super().parse_known_args(args, namespace)
+        options, rest = super().parse_known_args(args, namespace)
+        try:
+            with quiet_stderr():  # TensorFlow's own messages
+                plugins.load(getattr(options, "plugin", ()))
+        except plugins.PluginError as error:
+            raise ConfigError(str(error)) from None
+        return options, rest
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message}; see --help")
+
+
+def show_help(make: Callable[[], Parser], argv: list[str]) -> int:
+    """Print the options of a command, with the keys of its plug-ins; return the exit code."""
+
+    def show() -> None:
+        make().parse_known_args([word for word in argv if word not in HELP])  # loads plug-ins
+        make().print_help()
+
+    return answer(show)
 
 
 def answer(work: Callable[[], None]) -> int:

@@ -62,7 +62,7 @@ def agreed(world: World, work: Callable[[], T]) -> T:
     if world.rank == errors.index(first):
         say(f"dba3c: {first}")
     world.comm.Barrier()  # the message is out before a launcher sees the first exit code and kills the rest
-    raise SystemExit(EXIT_BAD_INPUT)
+    raise SystemExit(EXIT_BAD_INPUT) from ConfigError(first)  # for a program that would rather know than end
 
 
 def fail(world: World, error: BaseException | None) -> None:

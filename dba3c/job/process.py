@@ -68,6 +68,8 @@ def settle_streams() -> None:
 
 def load_tensorflow(threads: int, say: Say = lambda _: None) -> None:
     """Import TensorFlow with as many threads as this rank may keep busy; it reads them from the environment."""
+    if "tensorflow" in sys.modules:
+        return
     say("loading TensorFlow")
     os.environ["OMP_NUM_THREADS"] = os.environ["TF_NUM_INTRAOP_THREADS"] = str(threads)
     os.environ["TF_NUM_INTEROP_THREADS"] = "1"  # our graphs are chains: there is nothing to run side by side

@@ -20,6 +20,7 @@ class StopSignal:
 
     def __init__(self, at_once: Callable[[int], None] | None = None) -> None:
         self._received: float | None = None
+        self.by = "a signal"  # who has asked
         self._wakeup_before = -1
         if at_once is not None:
             reader, writer = os.pipe()
@@ -33,6 +34,11 @@ class StopSignal:
 
     def requested(self) -> bool:
         return self._received is not None
+
+    def request(self, by: str) -> None:
+        """Ask this rank to stop from within the program."""
+        self._received = self._received or time.monotonic()
+        self.by = by
 
     def close(self) -> None:
         """Handle signals as before."""

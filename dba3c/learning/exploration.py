@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from dba3c.config.schedules import Schedule, share
 from dba3c.config.schema import Algorithm
+from dba3c.config.values import Schedule, share
 from dba3c.types import Array, Clock
 
 

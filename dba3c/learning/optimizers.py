@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from dba3c.config import names, schema
-from dba3c.config.schedules import share
+from dba3c.config.values import share
 from dba3c.learning.clipping import norm_scale
 from dba3c.networks.compiled import compiled
 from dba3c.types import Array, Clock

@@ -88,7 +88,7 @@ class Tower(NamedTuple):
 
 def tower(config: Model, shape: tuple[int, ...], heads: dict[str, Head], seeds: Iterator[int]) -> Tower:
     """Build a tower; ConfigError if its torso cannot see observations of this shape."""
-    torso: Torso = names.find("model.torso", config.torso)(config.hidden, seeds)
+    torso: Torso = names.find("model.torso", config.torso)(config, seeds)
     try:
         model = connected((*shape[1:], shape[0]), torso, config.memory, heads)
     except ValueError:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import tensorflow as tf
 from keras import initializers, layers
 
+from dba3c.config.schema import Model
+
 
 class Torso(NamedTuple):
     """Layers up to the hidden units, and how the heads on top of them start."""
@@ -49,17 +51,17 @@ def ba3c_convolutions(seeds: Iterator[int]) -> list[layers.Layer]:
     return [PadChannels(16), *pooled, conv(3, 64, 3), layers.Flatten()]
 
 
-def ba3c(hidden: int, seeds: Iterator[int]) -> Torso:
+def ba3c(config: Model, seeds: Iterator[int]) -> Torso:
     """The network of the paper's Table 2: a hidden layer with bias and ReLU."""
     convolutions = ba3c_convolutions(seeds)
-    dense = layers.Dense(hidden, activation="relu", kernel_initializer=unit_scaling(next(seeds)), name="hidden")
+    dense = layers.Dense(config.hidden, activation="relu", kernel_initializer=unit_scaling(next(seeds)), name="hidden")
     return Torso([*convolutions, dense], lambda _gain: unit_scaling(next(seeds)))
 
 
-def ba3c_linear(hidden: int, seeds: Iterator[int]) -> Torso:
+def ba3c_linear(config: Model, seeds: Iterator[int]) -> Torso:
     """The network of the paper's program: its hidden layer has neither bias nor activation."""
     convolutions = ba3c_convolutions(seeds)
-    dense = layers.Dense(hidden, use_bias=False, kernel_initializer=unit_scaling(next(seeds)), name="hidden")
+    dense = layers.Dense(config.hidden, use_bias=False, kernel_initializer=unit_scaling(next(seeds)), name="hidden")
     return Torso([*convolutions, dense], lambda _gain: unit_scaling(next(seeds)))
 
 
@@ -80,14 +82,14 @@ def orthogonal_torso(
     return Torso([*stack, layers.Flatten(), dense], orthogonal)
 
 
-def mlp(hidden: int, seeds: Iterator[int]) -> Torso:
+def mlp(config: Model, seeds: Iterator[int]) -> Torso:
     """Two hidden layers with tanh, as PPO's authors have it for control."""
-    return dense_torso(hidden, 2, "tanh", seeds)
+    return dense_torso(config.hidden, 2, "tanh", seeds)
 
 
-def mlp_relu(hidden: int, seeds: Iterator[int]) -> Torso:
+def mlp_relu(config: Model, seeds: Iterator[int]) -> Torso:
     """One hidden layer with ReLU, as A3C has it for control."""
-    return dense_torso(hidden, 1, "relu", seeds)
+    return dense_torso(config.hidden, 1, "relu", seeds)
 
 
 def dense_torso(hidden: int, count: int, activation: str, seeds: Iterator[int]) -> Torso:
@@ -103,18 +105,18 @@ def dense_torso(hidden: int, count: int, activation: str, seeds: Iterator[int]) 
     return Torso([layers.Flatten(), *stack], orthogonal)
 
 
-def nips(hidden: int, seeds: Iterator[int]) -> Torso:
+def nips(config: Model, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2013."""
-    return orthogonal_torso([(16, 8, 4), (32, 4, 2)], hidden, seeds)
+    return orthogonal_torso([(16, 8, 4), (32, 4, 2)], config.hidden, seeds)
 
 
-def nature(hidden: int, seeds: Iterator[int]) -> Torso:
+def nature(config: Model, seeds: Iterator[int]) -> Torso:
     """The convolutions of Mnih et al. 2015."""
-    return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], hidden, seeds)
+    return orthogonal_torso([(32, 8, 4), (64, 4, 2), (64, 3, 1)], config.hidden, seeds)
 
 
-def ga3c(hidden: int, seeds: Iterator[int]) -> Torso:
+def ga3c(config: Model, seeds: Iterator[int]) -> Torso:
     """The convolutions of 2013, padded with zeros, on pixels from -1 to 1, as GA3C's program has them."""
-    padded = orthogonal_torso([(16, 8, 4), (32, 4, 2)], hidden, seeds, "same")
+    padded = orthogonal_torso([(16, 8, 4), (32, 4, 2)], config.hidden, seeds, "same")
     centred = layers.Rescaling(255 / 128, offset=-1)  # value / 128 - 1, of pixels that were divided by 255
     return padded._replace(layers=[centred, *padded.layers])

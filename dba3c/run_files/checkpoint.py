@@ -17,7 +17,7 @@ import numpy as np
 
 from dba3c.config import consistency
 from dba3c.config.loading import parse
-from dba3c.config.messages import ConfigError, UnknownKeyError, cut, one_line, shown
+from dba3c.config.messages import ConfigError, MissingPluginError, UnknownKeyError, cut, one_line, shown
 from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
 from dba3c.run_files.progress import NewerVersionError, read_progress
@@ -140,6 +140,8 @@ def load(path: Path) -> Checkpoint:
             raise ValueError(f"{path} is damaged: its content does not match the checksum in its name")
         try:
             return decode(read_arrays(file))
+        except MissingPluginError as error:
+            raise MissingPluginError(f"{path}: {error}") from None
         except (NewerVersionError, UnknownKeyError) as error:
             raise ValueError(f"{path} was written by a newer version of dba3c, with {error}; update dba3c") from None
         except Exception as error:  # there is no end to what zipfile, NumPy, json and yaml raise for some bytes

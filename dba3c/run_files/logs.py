@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dba3c.config.loading import parse
-from dba3c.config.messages import ConfigError, shown
+from dba3c.config.messages import ConfigError, MissingPluginError, shown
 from dba3c.config.schema import Config
 from dba3c.run_files import write_atomically
 from dba3c.run_files.untrusted import MOST_NUMBER, parse_json, parse_number, read_table
@@ -128,6 +128,8 @@ def read_one(path: Path, name: str) -> RunLog:
         config = parse(read_file(path / "config.yaml", SMALL_FILE).decode())
         metrics = read_metrics(path / "metrics.csv")
         summary = read_summary(path / "summary.json")
+    except MissingPluginError as error:
+        raise MissingPluginError(f"{path}: {error}") from None
     except (OSError, ValueError, ConfigError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}; name another run directory") from None
     return RunLog(name, config, metrics, summary, find_film(path), path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Annotated
 
@@ -71,6 +72,7 @@ class Progress:
 
 
 SAVED = TypeAdapter(Progress)
+Callback = Callable[[Progress, dict[str, float]], object]  # progress and figures after an update; False: stop
 
 
 def read_progress(saved: object) -> Progress:

@@ -21,6 +21,10 @@ SHIPPED_PROFILE = "deepmind"  # all of them play Atari games
 BEST = "best.npz"  # among a run's checkpoints: the weights with the highest score in an evaluation
 
 
+# Turns a profile, a game as the user wrote it, and the option's name into the game's own name.
+Resolve = Callable[[str, str, str], str]
+
+
 def add_agent_options(parser: ArgumentParser, games: int) -> None:
     """Add the options that choose an agent and its games."""
     parser.add_argument("path", type=Path, nargs="?", metavar="RUN_DIR", help="run directory, checkpoint or agent file")
@@ -36,11 +40,10 @@ def add_agent_options(parser: ArgumentParser, games: int) -> None:
     parser.add_argument("--sticky", metavar="P", help="each frame repeats the previous action with probability P")
 
 
-def chosen(options: Namespace, resolve: Callable[[str, str, str], str], best: bool = False) -> Checkpoint:
+def chosen(options: Namespace, resolve: Resolve, best: bool = False) -> Checkpoint:
     """Load the agent that the options name, with the games and the seed they ask for in its configuration.
 
-    `resolve` turns a profile, a game as the user wrote it, and the option's name into the game's own name. `best` asks
-    for the weights of a run that have played best.
+    `best` asks for the weights of a run that have played best.
     """
     for name, value, least in (("games", options.games, 1), ("seed", options.seed, 0)):
         if value is not None and not least <= value < 2**32:
@@ -110,16 +113,26 @@ def shipped_games() -> list[str]:
     return sorted(path.stem for path in AGENTS.glob("*.npz"))
 
 
-def shipped(game: str, written: str) -> Checkpoint:
-    """Load the shipped agent of a game, which the user wrote as `written`; ConfigError if there is none."""
+def shipped(game: str, written: str, field: str = "--pretrained") -> Checkpoint:
+    """Load the shipped agent of a game, which the user wrote as `written` in `field`; ConfigError if there is none."""
     if game not in shipped_games():
         known = ", ".join(shipped_games()) or "none"
-        raise ConfigError(f"--pretrained={written}: no agent of this game comes with dba3c; known: {known}")
+        raise ConfigError(f"{field}={written}: no agent of this game comes with dba3c; known: {known}")
     try:
         saved = checkpoint.load(AGENTS / f"{game}.npz")
     except (OSError, ValueError) as error:
-        raise ConfigError(f"--pretrained={written}: {error}; install dba3c again") from None
+        raise ConfigError(f"{field}={written}: {error}; install dba3c again") from None
     return whole(saved)
+
+
+def named(text: str, resolve: Resolve, field: str, best: bool = False) -> Checkpoint:
+    """Load the agent of a run directory or a file, or the shipped one of a game, whatever `text` names."""
+    path = Path(text)
+    if path.is_file() or (path / "checkpoints").is_dir():
+        return find(path, best)
+    if path.suffix == ".npz" or "/" in text:
+        raise ConfigError(f"{field}={text}: is no run directory with checkpoints, and no file of one; check the name")
+    return shipped(resolve(SHIPPED_PROFILE, text, field), text, field)
 
 
 def whole(saved: Checkpoint) -> Checkpoint:

@@ -57,13 +57,17 @@ class Window:
 
     def figures(self) -> dict[str, float]:
         """Return every figure of the loss as a mean over samples, the share of each part of the time, and counts."""
-        means = {name: total / max(self.samples, 1) for name, total in self.sums.items() if name not in COUNTED}
         paces = {"points_per_second": self.samples / self.age}
         counts = {"dropped": int(self.late.sum()), "rebuilt": int(self.sums.get("rebuilt", 0.0))}
         counts |= {"outliers": int(self.sums["outliers"])} if "outliers" in self.sums else {}
         shares = self.shares(self.age * self.compute_seconds.size)
         rest = paces | {"max_lag": self.max_lag} | counts | {f"{part}_share": share for part, share in shares.items()}
-        return means | rest | {"slowest_rank": int(np.argmax(self.compute_seconds))}
+        return means(self.sums, self.samples) | rest | {"slowest_rank": int(np.argmax(self.compute_seconds))}
+
+
+def means(sums: dict[str, float], samples: int) -> dict[str, float]:
+    """Return what the loss put out, as means over samples."""
+    return {name: total / max(samples, 1) for name, total in sums.items() if name not in COUNTED}
 
 
 class Mark(NamedTuple):

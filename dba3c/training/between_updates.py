@@ -15,12 +15,14 @@ from dba3c import envs
 from dba3c.config.schema import Config
 from dba3c.job import handshake
 from dba3c.job.process import terminal
+from dba3c.job.signals import StopSignal
 from dba3c.job.world import World, start_line
 from dba3c.learning.agent import Agent
 from dba3c.run_files import write_atomically
 from dba3c.run_files.directory import RunDirectory
 from dba3c.run_files.metrics import Metrics, NullMetrics, RunMetrics
-from dba3c.run_files.window import Pace
+from dba3c.run_files.progress import Callback
+from dba3c.run_files.window import Pace, means
 from dba3c.training import build
 from dba3c.training.evaluation import cut_off, evaluate, in_a_row
 from dba3c.training.ranks import Ranks
@@ -101,6 +103,21 @@ class Log:
 
     def close(self, summary: Json | None) -> None:
         self._metrics.close(summary)
+
+
+class Ask:
+    """Shows every update to a callback of the user, which may ask for the end of the training."""
+
+    def __init__(self, callback: Callback | None, state: State, stop: StopSignal) -> None:
+        self._callback = callback
+        self._state = state
+        self._stop = stop
+
+    def after(self, update: Update) -> None:
+        if self._callback is None:
+            return
+        if self._callback(self._state.progress, means(update.sums, update.samples)) is False:
+            self._stop.request("the callback")
 
 
 class CheckWeights:

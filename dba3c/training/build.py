@@ -13,8 +13,9 @@ from dba3c.actors.idle import Idle
 from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
 from dba3c.comm.allreduce import Surroundings
-from dba3c.config import names
+from dba3c.config import consistency, names
 from dba3c.config.messages import ConfigError
+from dba3c.config.nearest_preset import shown
 from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.learning import clipping
@@ -35,9 +36,31 @@ if TYPE_CHECKING:
     from dba3c.training.ranks import Ranks
 
 
-def agent(config: Config) -> Agent:
-    """Make the agent with its first weights."""
-    return agent_for(config, envs.spaces(config.env))
+def agent(config: Config, first: Checkpoint | None = None) -> Agent:
+    """Make the agent with its first weights, those of another agent if one is given; ConfigError if they do not fit."""
+    made = agent_for(config, envs.spaces(config.env))
+    if first is not None:
+        check_start(first, config, made.layout.total)
+        made.load(first.weights, made.clock)
+        made.normaliser.restore(first.statistics)
+    return made
+
+
+def check_start(first: Checkpoint, config: Config, parameters: int) -> None:
+    """Raise ConfigError if the weights of an agent have no meaning for a network of this configuration."""
+    there, here = first.config.flat(), config.flat()
+    for name in consistency.SHAPING:
+        if there[name] != here[name]:
+            old, new = shown(there[name]), shown(here[name])
+            raise ConfigError(
+                f"--init: the agent has {name}={old}, this training {new}; add --{name}={old}, or start from another"
+            )
+    if len(first.weights) != parameters:
+        games = f"{first.config.env.game} and {config.env.game}"
+        raise ConfigError(
+            f"--init: the agent has {len(first.weights):,} weights, this training needs {parameters:,}: {games} differ"
+            " in their actions; start from an agent of a game with as many"
+        )
 
 
 def agent_for(config: Config, spaces: Spaces) -> Agent:

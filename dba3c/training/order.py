@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from dba3c.config import auto, loading
+from dba3c.config import auto, consistency, loading
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES
+from dba3c.job import handshake
 from dba3c.job.command_line import Parser, split_overrides
-from dba3c.job.exit import EXIT_OK
+from dba3c.job.exit import EXIT_OK, agreed
 from dba3c.job.process import available_memory, load_tensorflow, say
 from dba3c.job.world import World
+from dba3c.run_files import trained_agents
+from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.untrusted import read as read_file
+from dba3c.training.ranks import prepare_plugins
 
 MOST_RANKS = 1024  # that one machine could hold
 
@@ -30,6 +35,7 @@ class Request(NamedTuple):
     run_dir: Path
     ranks: int | None  # to start on this machine
     dry_run: bool
+    init: str | None = None  # run directory, file or game: the agent whose weights a new run starts from
 
 
 class Order(NamedTuple):
@@ -50,7 +56,8 @@ def request(parser: Parser, argv: list[str], size: int | None = None) -> Request
     profile, game = find_game(options.preset, overrides, options.config)
     overrides.append(f"env.game={game}")
     run_dir = options.run_dir or Path("runs") / file_name(game)
-    return Request(options.preset, overrides, options.config, game, profile, run_dir, options.ranks, options.dry_run)
+    how = options.ranks, options.dry_run, options.init
+    return Request(options.preset, overrides, options.config, game, profile, run_dir, *how)
 
 
 def find_game(preset: str, overrides: list[str], config_file: Path, field: str = "env.game") -> tuple[str, str]:
@@ -76,6 +83,36 @@ def resolve(asked: Request, ranks: int, saved: Config | None = None) -> Order:
     for name in config.targets:
         envs.resolve_title(envs.profile_of(name), name, "targets")
     return Order(config, asked.run_dir, note)
+
+
+def agree(world: World, parser: Callable[[], Parser], argv: list[str]) -> tuple[Request, Order]:
+    """Resolve the command line on all ranks of a job, which leave together if it is refused or if they differ."""
+    from dba3c import envs  # loads ale-py
+
+    prepare_plugins(world, argv)
+    asked = agreed(world, lambda: request(parser(), argv, world.size))
+    saved = world.comm.bcast(saved_config(asked.run_dir) if world.rank == 0 else None)
+    order = agreed(world, lambda: resolve(asked, world.size, saved))
+    config = order.config
+    agreed(world, lambda: handshake.check(world.comm, config, envs.fingerprint(config.env), world.hosts))
+    agreed(world, lambda: consistency.check_ranks(config, world.size))
+    agreed(world, lambda: refuse_unusable(config, world))
+    return asked, order
+
+
+def first_agent(asked: Request) -> Checkpoint | None:
+    """Load the agent that a new run starts from; None if none was named, or if the run has checkpoints of its own."""
+    if asked.init is None:
+        return None
+    from dba3c.envs import resolve_title
+
+    agent = trained_agents.named(asked.init, resolve_title, "--init")
+    if saved_config(asked.run_dir) is not None:
+        say(f"--init={asked.init}: {asked.run_dir} has checkpoints, which are resumed instead")
+        return None
+    updates, steps = agent.progress["updates"], agent.progress["steps"]
+    say(f"starting from the weights of {asked.init}, which were trained for {updates:,} updates, {steps:,} steps")
+    return agent
 
 
 def saved_config(run_dir: Path) -> Config | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from argparse import Namespace
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from dba3c.comm import RanksFailedError, make_transport
 from dba3c.comm.watchdog import NullWatchdog, Watchdog, Watched, make_watchdog
+from dba3c.config import plugins
 from dba3c.config.schema import Config
 from dba3c.job import process
-from dba3c.job.exit import EXIT_LOST, FORESEEN_BY, abort, foresee
+from dba3c.job.command_line import Parser
+from dba3c.job.exit import EXIT_LOST, FORESEEN_BY, abort, agreed, foresee
 from dba3c.job.start_guard import start_seconds
 from dba3c.job.world import World
 from dba3c.run_files.directory import LogFile, note_exit_code
@@ -166,6 +169,18 @@ def watch_start(world: World) -> Watchdog | NullWatchdog:
     if world.guard is not None:
         world.guard.release()
     return watchdog
+
+
+def prepare_plugins(world: World, argv: list[str]) -> None:
+    """Load TensorFlow before plug-ins do, which would not know how many threads this rank may keep busy."""
+    if plugins.wanted(argv):
+        process.load_tensorflow(world.threads, world.phase)
+
+
+def parsed(world: World, parser: Callable[[], Parser], argv: list[str]) -> Namespace:
+    """Parse a command line on all ranks, which leave together if it is refused."""
+    prepare_plugins(world, argv)
+    return agreed(world, lambda: parser().parse_args(argv))
 
 
 @contextlib.contextmanager

@@ -15,10 +15,11 @@ from dba3c.config.schema import Config
 from dba3c.job.exit import EXIT_NOT_FINITE, EXIT_NOT_SAVED, EXIT_OK, EXIT_STOPPED, agreed, foresee, leave
 from dba3c.job.signals import StopSignal
 from dba3c.job.world import World
+from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.directory import Claim, RunDirectory, prepare_directory, write_exit_code
-from dba3c.run_files.progress import Progress
+from dba3c.run_files.progress import Callback, Progress
 from dba3c.training import build, injected, loop, outcome
-from dba3c.training.between_updates import CheckWeights, Consumer, Evaluate, Log, Save
+from dba3c.training.between_updates import Ask, CheckWeights, Consumer, Evaluate, Log, Save
 from dba3c.training.injected import Faults
 from dba3c.training.ranks import Ranks
 from dba3c.training.state import State
@@ -28,6 +29,9 @@ from dba3c.types import Json, Strategy, Transport, Update
 class Run:
     """A run directory and everything that works on it."""
 
+    _last: Update | None = None
+    _announced = _said_last = False  # that it stops; the last line
+
     def __init__(
         self,
         world: World,
@@ -36,17 +40,16 @@ class Run:
         faults: Faults,
         watchdog: Watchdog | NullWatchdog | None = None,
         claim: Claim | None = None,
+        first: Checkpoint | None = None,
+        callback: Callback | None = None,
     ) -> None:
-        """`watchdog` is one that has watched over the start, `claim` that of rank 0 on the run directory."""
+        """`watchdog` has watched over the start; `first` is an agent to start from, `claim` rank 0's."""
         self._config = config
         self._run_dir = run_dir
-        self._last: Update | None = None
-        self._announced = False  # that it stops
         self._speaking = threading.RLock()  # so that the last line is the last
-        self._said_last = False
         self._timings = injected.timings(config.debug, world.rank)
         world.phase("building the network")
-        self._agent = agreed(world, lambda: build.agent(config))
+        self._agent = agreed(world, lambda: build.agent(config, first))
         learner = injected.learner(self._agent, faults, config.debug.staleness)
         self._learner = build.guarded(learner, self._agent, lambda: self._ranks)
         self._optimizer = build.optimizer(config, self._agent)
@@ -55,19 +58,17 @@ class Run:
         self._directory = RunDirectory(run_dir, claim, self._log)
         self._state.before_saving += [faults.refuse_to_save, self._directory.refuse_others]
         self._ranks = Ranks(world, config, self._make_strategy, self._state, self._log.say, watchdog)
-        notes = self._resume()
-        self._log.open(world, notes)
+        self._log.open(world, self._resume())
         self._log.phase(f"starting {world.size * config.env.n_sim} simulators")
-        worker = build.worker(config.comm, world.hosts, world.rank)
-        self._actor = build.actor(
-            config, self._agent, worker, world.threads, self._timings, faults, self._ranks.say_here
-        )
+        worker, say = build.worker(config.comm, world.hosts, world.rank), self._ranks.say_here
+        self._actor = build.actor(config, self._agent, worker, world.threads, self._timings, faults, say)
         self._check = CheckWeights(config, self._agent, self._ranks)
         self._evaluate = Evaluate(config, self._agent, self._ranks, self._state, self._log)
         self._save = Save(config, self._ranks, self._state, self._actor, self._log, self._directory)
         self._consumers: list[Consumer] = [self._log, self._check, self._evaluate, self._save]
         self._ranks.start()
         self._stop = StopSignal(self._save_at_once)
+        self._callback = Ask(callback, self._state, self._stop)
 
     @property
     def _progress(self) -> Progress:
@@ -138,6 +139,7 @@ class Run:
         ):
             self._last = update
             self._log.after(update)
+            self._callback.after(update)
             if update.stop:
                 in_time = self._ranks.transport.broadcast(self._stop.requested() or not self._out_of_time())
                 return EXIT_STOPPED if in_time else EXIT_OK
@@ -180,7 +182,7 @@ class Run:
         if code == EXIT_OK:
             self._evaluate.at_the_end()
         elif code == EXIT_STOPPED:
-            self._announce_stop("by a signal")
+            self._announce_stop(f"by {self._stop.by}")
         with self._ranks.busy("ending"):
             self._check.check(self._progress.updates)
             # Episodes restart at regular saves only, or the resumed run would differ from an unbroken one.

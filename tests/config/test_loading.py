@@ -20,7 +20,7 @@ from dba3c.config.schema import Config, file_name
 
 TEXT = HYPERPARAMS.read_text(encoding="utf-8")
 VALUES: dict[str, Any] = yaml.safe_load(TEXT)
-NAMES = [f"{section}.{key}" for section in Config.model_fields for key in VALUES[section]]
+NAMES = [f"{section}.{key}" for section in VALUES if section != "presets" for key in VALUES[section]]
 PRESETS = list(VALUES["presets"])
 
 

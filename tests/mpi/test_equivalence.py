@@ -161,3 +161,30 @@ def test_weights_that_differ_are_noticed(transport: Transport) -> None:
         changed[5] = np.nextafter(changed[5], np.inf) if transport.rank == transport.size - 1 else changed[5]
         with pytest.raises(WeightsDifferError, match="weights of ranks"):
             check_weights(changed, transport, update=2)
+
+
+REPLAY = (
+    "algorithm.name=q", "algorithm.returns=one_step", "env.n_sim=2", "actor.n_steps=2", "model.hidden=16",
+    "train.batch_size=8", "experience.capacity_steps=60", "experience.warm_up_steps=20",
+)  # fmt: skip
+
+
+def weights_with_replay(transport: Transport) -> tuple[Array, Progress]:
+    """Weights after the ring of each rank was written over."""
+    config = loading.load("catch", [*REPLAY, f"train.total_steps={160 * transport.size}"])
+    timings, progress, agent = Timings(), Progress(), build.agent(config)
+    strategy = build.strategy(config, transport, agent, build.optimizer(config, agent), timings, progress)
+    actor = build.actor(config, agent, transport.rank, 1, timings)
+    actor.restart(0)
+    for update in updates(actor, agent, strategy, progress, config.train.total_steps, lambda: False, timings):
+        assert update.samples in (0, 8 * transport.size)
+    actor.close()
+    return np.array(agent.weights.numpy()), progress
+
+
+def test_replay_memories_of_their_own_lead_all_ranks_to_the_same_weights_every_time(transport: Transport) -> None:
+    """What a rank draws depends on its number: so the same layout gives the same bits, and another one does not."""
+    weights, progress = weights_with_replay(transport)
+    assert (progress.updates, progress.empty, progress.steps) == (40, 4, 160 * transport.size)
+    assert len({vector.tobytes() for vector in transport.gather(weights)}) == 1
+    assert weights_with_replay(transport)[0].tobytes() == weights.tobytes()

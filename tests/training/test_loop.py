@@ -7,13 +7,15 @@ import pytest
 
 from dba3c.actors.asynchronous import lag_bound
 from dba3c.config.schema import Config
+from dba3c.envs.catch import CatchEnv
 from dba3c.learning.a3c import A3C
 from dba3c.learning.agent import Agent
+from dba3c.learning.clipping import GuardedLearner
 from dba3c.run_files.progress import Progress
 from dba3c.timings import Timings
 from dba3c.training import build, loop
 from dba3c.training.evaluation import evaluate
-from dba3c.types import Actor, Array, Clock, Update
+from dba3c.types import Actor, Array, Clock, Step, Update
 from tests.fakes.loopback import Loopback
 from tests.fakes.settings import settings
 
@@ -49,7 +51,9 @@ def learn(config: Config) -> tuple[Agent, list[Update], Progress]:
     actor = make_actor(config, agent, timings)
     actor.restart(0)
     total = config.train.total_steps
-    updates = list(loop.updates(actor, agent, strategy, progress, total, lambda: False, timings))
+    outliers = getattr(agent.algorithm, "outliers", None)
+    learner = GuardedLearner(agent, outliers, lambda: 0, lambda _: None) if outliers else agent
+    updates = list(loop.updates(actor, learner, strategy, progress, total, lambda: False, timings))
     actor.close()
     return agent, updates, progress
 
@@ -133,6 +137,31 @@ def test_catch_is_learned_from_a_replay_memory_with_fewer_steps() -> None:
     assert mean_score(updates[:100]) < -0.4
     assert mean_score(updates[-250:]) > 0.6
     assert evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean > 0.8
+
+
+@pytest.mark.parametrize(("deviations", "dropped"), [(0, 0), (6, 15)])
+def test_bad_rewards_spoil_a_run_unless_outliers_are_dropped(
+    deviations: int, dropped: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One step in two thousand is rewarded with ±100; plain SGD, without clipping of any kind, takes it at its word."""
+    config = catch_settings(
+        "algorithm.name=q", "actor.n_steps=2", "env.n_sim=8", "algorithm.target_every_steps=800",
+        "algorithm.epsilons=[0.05]", "algorithm.epsilon_steps=5000", "env.reward_clip=0", "algorithm.clip=none",
+        "optimizer.name=sgd", "optimizer.learning_rate=0.05", f"algorithm.outlier_deviations={deviations}",
+        "train.total_steps=24000",
+    )  # fmt: skip
+    random, step = np.random.default_rng(5), CatchEnv.step
+
+    def spoiled(self: CatchEnv, actions: Array) -> Step:
+        answer, bad = step(self, actions), random.random(self.n_sim) < 0.0005
+        return answer._replace(rewards=np.where(bad, 100.0 * random.choice([-1, 1], self.n_sim), answer.rewards))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CatchEnv, "step", spoiled)
+        agent, _, progress = learn(config)
+    assert progress.empty == dropped
+    score = evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean
+    assert score > 0.8 if deviations else score < 0.5
 
 
 def first_gradient(config: Config, done: float) -> Array:
