@@ -20,17 +20,8 @@ def of_game(game: str) -> list[RunLog]:
 
 def test_the_table_of_results_is_what_the_logs_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert (
-        results.main(
-            [
-                "docs/runs",
-                str(tmp_path / "results.md"),
-                "--control",
-                *map(str, sorted(Path("docs").glob("control*.json"))),
-            ]
-        )
-        == 0
-    )
+    compared = map(str, sorted(Path("docs").glob("control*.json")))
+    assert results.main(["docs/runs", str(tmp_path / "results.md"), "--control", *compared]) == 0
     kept = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert (tmp_path / "results.md").read_text(encoding="utf-8") == kept
 

@@ -112,6 +112,7 @@ def normaliser_for(config: Env, spaces: Spaces) -> Normaliser:
     shape = spaces.observation.shape
     if config.normalise_observations and len(shape) > 1:
         raise ConfigError(
-            "env.normalise_observations=true: is for vectors, and observations are pictures; use model.standardise"
+            "env.normalise_observations=true: is for vectors, and observations are pictures; set it to false, and"
+            " model.torso=nips or nature"
         )
     return Normaliser(shape[0] if config.normalise_observations else 0, config.normalise_rewards)

@@ -152,6 +152,7 @@ def dry_run(order: Order, ranks: int) -> str:
     parameters = agent.layout.total
     updates = len(list(agent.algorithm.minibatches(config.actor.n_steps, 0, 0)))  # from one segment
     batch = config.batch_size
+    played = config.experience.steps_per_update if config.experience.capacity_steps else batch  # by a rank, per batch
     cells = f" {config.model.memory} LSTM cells," if config.model.memory else ""
     rows = {
         "game": f"{config.env.game}, profile {config.env.profile}",
@@ -159,7 +160,7 @@ def dry_run(order: Order, ranks: int) -> str:
         "batch": f"{ranks} × {batch:,} samples = {ranks * batch:,}, for {updates} update{'s' * (updates > 1)}",
         "network": f"{config.model.torso}, {config.model.hidden} hidden units,{cells} {parameters:,} parameters",
         "message": f"{4 * parameters / 1e6:.1f} MB from each rank in every update, {config.comm.strategy}",
-        "end": ends(config, config.train.total_steps * updates // (ranks * batch)),
+        "end": ends(config, config.train.total_steps * updates // (ranks * played)),
         "run": f"{order.run_dir}, {'is resumed' if saved_config(order.run_dir) else 'is new'}",
     }
     return "\n".join([*filter(None, [order.note]), *(f"{name:8} {text}" for name, text in rows.items())])

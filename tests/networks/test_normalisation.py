@@ -88,5 +88,7 @@ def test_without_the_options_nothing_changes_and_nothing_is_saved() -> None:
 
 
 def test_pictures_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^env\.normalise_observations=true: .*pictures; use model\.standardise"):
+    with pytest.raises(
+        ConfigError, match=r"^env\.normalise_observations=true: .*pictures; set it to false.*torso=nips"
+    ):
         normaliser_for(settings("env.normalise_observations=true").env, spaces())
