@@ -53,7 +53,8 @@ def test_other_messages_of_mpirun_are_shown() -> None:
     [
         (0, 0, False, 0), (EXIT_STOPPED, EXIT_STOPPED, True, EXIT_STOPPED), (EXIT_LOST, None, False, EXIT_LOST),
         (1, None, False, 1), (1, EXIT_STOPPED, True, EXIT_STOPPED),  # mpirun's own code for a signal
-        (-signal.SIGKILL, None, False, 137), (137, EXIT_STOPPED, False, 137), (-signal.SIGTERM, EXIT_STOPPED, False, EXIT_STOPPED),
+        (-signal.SIGKILL, None, False, 137), (137, EXIT_STOPPED, False, 137),
+        (-signal.SIGTERM, EXIT_STOPPED, False, EXIT_STOPPED),
         (128 + signal.SIGUSR1, None, True, EXIT_STOPPED), (128 + signal.SIGUSR1, None, False, 138),
         (-signal.SIGUSR1, None, True, EXIT_STOPPED),  # before mpirun listened
     ],
