@@ -150,7 +150,7 @@ def make_env(game: str = "breakout", n_sim: int = 1, **settings: Any) -> VectorE
     """Make simulators of a game as training plays them; `settings` are keys of the section env."""
     from dba3c import envs
 
-    plugins.load()
+    plugins.load([game.rpartition(":")[0]] if ":" in game else [])  # package:Name-v0
     words = [f"env.{key}={shown(value)}" for key, value in settings.items()]
     profile = str(settings.get("profile") or envs.profile_of(game))
     preset = auto.few_ranks("", 1, profile).preset

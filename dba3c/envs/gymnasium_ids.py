@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module, metadata
+import sys
+from importlib import metadata
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from dba3c.config.messages import ConfigError, shown, suggest
+from dba3c.config.messages import ConfigError, cut, shown, suggest
 from dba3c.config.schema import Env
 
 SIMULATORS = ("gymnasium", "mujoco", "box2d")  # distributions whose versions decide how an environment behaves
@@ -22,14 +23,20 @@ def is_like_an_id(name: str) -> bool:
 
 def resolve_id(name: str, field: str) -> str:
     """Return the registered id of an environment, which may be written cartpole, CartPole or CartPole-v1."""
-    return spec_of(name, field).id if ":" not in name else f"{name.partition(':')[0]}:{spec_of(name, field).id}"
+    package = package_of(name)
+    return f"{package}:{spec_of(name, field).id}" if package else spec_of(name, field).id
 
 
 def spec_of(name: str, field: str) -> EnvSpec:
-    """Find a registered environment; package:Name-v0 imports its package first. ConfigError if there is none."""
-    package, colon, plain = name.rpartition(":")
-    if colon:
-        import_package(package, name, field)
+    """Find a registered environment; ConfigError if there is none.
+
+    The package of package:Name-v0 must have been imported: no file may name code that is then executed.
+    """
+    package, _, plain = name.rpartition(":")
+    if package and package not in sys.modules:
+        raise ConfigError(
+            f"{field}={shown(name)}: its package was not loaded; name it on the command line, --plugin={cut(package)}"
+        )
     found = registered(plain)
     if found is None:
         near = suggest(plain, gymnasium.registry) or "; write Name-v0, or package:Name-v0 for one of another package"
@@ -37,15 +44,9 @@ def spec_of(name: str, field: str) -> EnvSpec:
     return found
 
 
-def import_package(package: str, name: str, field: str) -> None:
-    """Import the package that registers an environment."""
-    try:
-        import_module(package)
-    except Exception as error:  # there is no end to what a package may raise
-        raise ConfigError(
-            f"{field}={shown(name)}: importing {shown(package)} failed, {type(error).__name__}: {error}; is it"
-            " installed in this environment?"
-        ) from None
+def package_of(name: str) -> str:
+    """Return the package that registers an environment, package:Name-v0; empty if the name has none."""
+    return name.rpartition(":")[0]
 
 
 def registered(name: str) -> EnvSpec | None:
@@ -63,9 +64,9 @@ def unversioned(spec: EnvSpec) -> str:
 
 def package_versions(config: Env) -> dict[str, str]:
     """Return the versions of the packages that decide how the environment behaves, on every rank alike."""
-    package = config.game.partition(":")[0] if ":" in config.game else ""
+    own = package_of(config.game).partition(".")[0]
     versions = {}
-    for name in (*SIMULATORS, *filter(None, [package.partition(".")[0]])):
+    for name in (*SIMULATORS, *filter(None, [own])):
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

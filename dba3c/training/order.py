@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from dba3c.config import auto, consistency, loading
-from dba3c.config.messages import ConfigError
+from dba3c.config import auto, consistency, loading, plugins
+from dba3c.config.messages import ConfigError, shown
 from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES
 from dba3c.job import handshake
@@ -53,11 +53,22 @@ def request(parser: Parser, argv: list[str], size: int | None = None) -> Request
     check_ranks(options.ranks, size)
     overrides = split_overrides(rest)
     overrides += [f"env.game={game}" for game in (options.game, *named) if game is not None]
+    load_package(overrides)
     profile, game = find_game(options.preset, overrides, options.config)
     overrides.append(f"env.game={game}")
     run_dir = options.run_dir or Path("runs") / file_name(game)
     how = options.ranks, options.dry_run, options.init
     return Request(options.preset, overrides, options.config, game, profile, run_dir, *how)
+
+
+def load_package(overrides: list[str]) -> None:
+    """Load the package of an environment that was typed as package:Name-v0, as a plug-in."""
+    typed = [word.partition("=")[2] for word in overrides if word.startswith("env.game=")]
+    package = typed[-1].rpartition(":")[0] if typed else ""
+    try:
+        plugins.load([package] if package else [])
+    except plugins.PluginError as error:
+        raise ConfigError(f"env.game={shown(typed[-1])}: {error}") from None
 
 
 def find_game(preset: str, overrides: list[str], config_file: Path, field: str = "env.game") -> tuple[str, str]:

@@ -123,7 +123,7 @@ def test_other_games_keep_their_profiles(game: str, profile: str) -> None:
     [
         ("CartPol-v1", "no such environment in gymnasium; did you mean CartPole-v1"),
         ("Nonsense-v9", "no such environment in gymnasium; write"),
-        ("no_such_package:Name-v0", "importing 'no_such_package' failed, ModuleNotFoundError"),
+        ("this:Name-v0", "its package was not loaded; name it on the command line, --plugin=this"),
         (f"{OWN}Vectr-v0", "did you mean Own/Vector-v0"),
     ],
 )

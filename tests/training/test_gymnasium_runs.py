@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from dba3c.training import build
 from dba3c.training.evaluation import evaluate
 from dba3c.training.injected import Faults
 from dba3c.training.run import Run
+from tests.fakes import registry
 from tests.fakes.loopback import Loopback
 from tests.fakes.worlds import world
 
@@ -96,7 +98,23 @@ def test_a_name_is_enough() -> None:
     assert (found.config.env.game, found.config.env.profile) == ("CartPole-v1", "gymnasium")
     assert (found.run_dir, found.config.target_score) == (Path("runs/CartPole-v1"), 475.0)
     assert "chose ppo-control for CartPole-v1: 2 ranks × 8 simulators" in found.note
-    assert train.parse(["tests.fakes.own_envs:Own/Box-v0"]).run_dir == Path("runs/tests.fakes.own_envs-Own-Box-v0")
+
+
+def test_the_package_of_an_environment_that_was_typed_is_a_plug_in() -> None:
+    with registry.restored():
+        found = train.parse(["tests.fakes.own_envs:Own/Box-v0"])
+        assert "tests.fakes.own_envs" in found.config.plugins
+    assert found.run_dir == Path("runs/tests.fakes.own_envs-Own-Box-v0")
+    with pytest.raises(ConfigError, match=r"^env\.game='no_such_package:X-v0': .*No module named 'no_such_package'"):
+        train.parse(["no_such_package:X-v0"])
+
+
+def test_no_file_names_code_that_is_then_executed(tmp_path: Path) -> None:
+    hostile = tmp_path / "config.yaml"
+    hostile.write_text("env: {game: 'this:Name-v0', profile: gymnasium}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"^env\.game='this:Name-v0': its package was not loaded"):
+        train.parse(["--config", str(hostile)])
+    assert "this" not in sys.modules
 
 
 def test_a_torso_for_pictures_is_refused_for_vectors() -> None:
