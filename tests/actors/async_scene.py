@@ -62,8 +62,8 @@ def playing(config: Config, delay: Delay = lambda _: None, policy: ScriptedPolic
         within(PATIENCE, scene.actor.close)
 
 
-def settings(n_sim: int, group_size: int, n_steps: int, batch_size: int, queue_batches: int = 1) -> Config:
+def settings(n_sim: int, group_size: int, n_steps: int, batch_size: int, *more: str, queue_batches: int = 1) -> Config:
     return pinned(
         "actor.kind=async", f"env.n_sim={n_sim}", f"actor.group_size={group_size}", f"actor.n_steps={n_steps}",
-        f"train.batch_size={batch_size}", f"actor.queue_batches={queue_batches}",
+        f"train.batch_size={batch_size}", f"actor.queue_batches={queue_batches}", *more,
     )  # fmt: skip

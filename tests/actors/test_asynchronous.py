@@ -72,7 +72,7 @@ def check_learned(config: Config, batches: list[Batch]) -> None:
 def test_any_layout_learns_every_step_once_in_order_with_its_return(
     groups: int, group_size: int, n_steps: int, batch_size: int, queue_batches: int, seed: int
 ) -> None:
-    config = settings(groups * group_size, group_size, n_steps, batch_size, queue_batches)
+    config = settings(groups * group_size, group_size, n_steps, batch_size, queue_batches=queue_batches)
     with playing(config, random_speed(seed)) as scene:
         check_learned(config, scene.learn(20))
 
@@ -156,7 +156,7 @@ def test_lag_is_bounded(slow: str) -> None:
 
 @pytest.mark.parametrize(("group_size", "segments"), [(1, 1), (2, 3), (4, 4)])
 def test_what_remembers_gets_whole_segments_and_forgets_where_episodes_end(group_size: int, segments: int) -> None:
-    config = settings(4, group_size, 5, 5 * segments)
+    config = settings(4, group_size, 5, 5 * segments, "model.memory=1")
     with playing(config, random_speed(group_size), CountingPolicy()) as scene:
         batches = scene.learn(120 // segments)
     played: dict[int, list[Moment]] = defaultdict(list)

@@ -24,7 +24,7 @@ def new_threads(before: list[threading.Thread]) -> list[threading.Thread]:
 
 @pytest.mark.parametrize(("group_size", "queue_batches"), [(1, 1), (2, 1), (1, 3)])
 def test_a_full_queue_holds_the_simulators_back(group_size: int, queue_batches: int) -> None:
-    config = settings(4, group_size, 3, 7, queue_batches)
+    config = settings(4, group_size, 3, 7, queue_batches=queue_batches)
     # The queue, a batch less one in the pool, the segment that filled it, and all simulators' open segments.
     most = (queue_batches + 1) * 7 - 1 + 3 * group_size + 3 * 4
     with playing(config) as scene:
