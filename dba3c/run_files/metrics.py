@@ -66,6 +66,7 @@ class RunMetrics:
         self._hosts = hosts
         self._numbers = numbers or range(len(hosts))
         self._interval = config.train.log_every_seconds
+        self._progress = progress
         self._row = Window()
         self._segments = SegmentPace()
         self._time_left = TimeLeft(config.train.total_steps)
@@ -93,6 +94,7 @@ class RunMetrics:
 
     def update(self, update: Update, progress: Progress) -> None:
         now = time.perf_counter()
+        self._progress = progress
         self._row.add(update)
         self._segments.add(update, now)
         self._online.add(update)
@@ -172,6 +174,9 @@ class RunMetrics:
                 self.say(f"the terminal cannot be written: {error}; training continues, messages are in log.txt")
 
     def close(self, summary: Json | None) -> None:
+        """Write a last row of what no other row has, however short the run was, and the summary."""
+        if self._row.updates:
+            self._write(self._progress, {})
         self._show(self._display.close)
         with self._tolerating_failures():
             self._tensorboard.close()

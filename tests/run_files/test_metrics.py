@@ -30,6 +30,14 @@ def test_a_run_writes_rows_events_and_summary(tmp_path: Path) -> None:
     assert next(tmp_path.glob("events.out.tfevents.*")).stat().st_size > 100
 
 
+def test_a_run_that_is_shorter_than_the_interval_has_a_row_too(tmp_path: Path) -> None:
+    progress = Progress(updates=3, steps=120)
+    metrics = RunMetrics(tmp_path, settings("train.log_every_seconds=1e6"), progress, ["a", "b"], 4, terminal=None)
+    metrics.update(update(3), progress)
+    metrics.close(None)
+    assert [row["steps"] for row in csv.DictReader((tmp_path / "metrics.csv").open())] == ["120"]
+
+
 def test_rows_keep_the_numbers_of_ranks_when_others_have_failed(tmp_path: Path) -> None:
     every = settings("train.log_every_seconds=1e-9")
     metrics = RunMetrics(tmp_path, every, Progress(), ["a", "b"], 4, terminal=None, numbers=(2, 5))
