@@ -38,7 +38,7 @@ SAMPLES = 4  # in a gradient, as in figure 7
 TRAINING_PRESET = "fast"
 STRATEGIES = ("allreduce", "server", "hogwild")
 REPEATS = 3
-SECONDS_PER_GRADIENT = 0.014  # of one core: preset `paper` takes 448 ms for 128 samples
+SECONDS_PER_GRADIENT = 0.014  # 4 samples of preset `paper` on two to three cores; one core takes 448 ms for 50
 
 
 def options(parser: ArgumentParser) -> None:
