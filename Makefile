@@ -1,7 +1,7 @@
 # make setup   installs everything into .venv
 # make train   trains on all cores of this machine (GAME=pong, RANKS=2, PRESET=ppo, ARGS='--section.key=value')
 # make test    installs what the tests need and runs all of them
-# make test-fast     those that start no processes; under 90 s on two cores
+# make test-fast     those that start no processes; three minutes on two cores
 # make test-mpi      whole programs and jobs, and tests/mpi on real ranks
 # make test-faults   ranks, disks and simulators that fail
 # make test-cluster  a real Slurm on this machine (root)
