@@ -8,7 +8,8 @@
 # make lint    ruff and mypy
 # make faults  runs the tests of faults, here and on the cluster, and writes what happened to docs/faults.md
 # make soak    sends a training a hundred random signals; its final weights must equal those of an unbroken run
-# make crafted reads 1,000 crafted checkpoints, 300 run directories, 2,000 command lines and configurations
+# make crafted reads 1,000 crafted checkpoints, 300 run directories, 2,000 command lines and configurations, and lets the
+#              ranks of asynchronous training come in 10,000 orders
 # make oversubscribed   trains 16 ranks on cores that another program keeps busy; there must be no false alarm
 # make bench   measures the speed of training on this machine
 # make scores  plays the agents that come with dba3c by three rules: greedy, sampled, sticky actions (docs/runs/*/evaluation-*.json)
@@ -100,7 +101,8 @@ oversubscribed: setup-dev
 crafted: setup-dev
 	CRAFTED=all $(BIN)/python -m pytest -rP $(CRAFTED) $(ARGS)
 
-CRAFTED := tests/run_files/test_crafted_checkpoints.py tests/test_crafted_runs.py tests/test_crafted_command_lines.py
+CRAFTED := tests/run_files/test_crafted_checkpoints.py tests/test_crafted_runs.py tests/test_crafted_command_lines.py \
+  tests/comm/test_clerk.py
 
 lint: setup-dev
 	$(BIN)/ruff check .

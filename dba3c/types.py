@@ -129,6 +129,7 @@ class Update(NamedTuple):
     sums: dict[str, float]
     by_rank: dict[str, Array]  # [ranks] each
     moments: Array = NOTHING
+    meeting: bool = False  # all ranks have the same weights after it, where they do not have them after every update
 
     @property
     def applied(self) -> bool:

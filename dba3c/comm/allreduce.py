@@ -22,6 +22,8 @@ class Surroundings(NamedTuple):
     follow: Callable[[Update, Clock], None] = lambda *_: None  # called after each update, once its weights are there
     waits_for_all: Callable[[int], bool] = lambda _: False  # whether the update after this one waits for every rank
     owners: tuple[int, ...] = ()  # ranks that own slices of the weights, where not all hold all of them
+    idle: tuple[int, ...] = ()  # ranks without simulators
+    calls_meeting: Callable[[], bool] = lambda: False  # whether all ranks shall meet after this update; asked on rank 0
 
 
 class AllReduce:

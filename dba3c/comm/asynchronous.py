@@ -26,7 +26,7 @@ TICKET, WEIGHTS, STATE = range(6, 9)  # tags of its answers
 WAITING, STOP, ARRIVED = range(3)  # what ranks tell the clerk besides headers: with one tag, as their order counts
 SERVICE_SECONDS = 0.0002  # between looks for something to serve: each look costs the rank's own computing 5 µs
 ANSWER_SECONDS = 0.00005  # and for an answer that this rank waits for
-NEWS_SECONDS = 1.0  # after which rank 0 shows what the others did if it does not play itself
+NEWS_SECONDS = 1.0  # after which ranks that do not play hear of what the others did; rank 0 shows it
 
 Handler = Callable[[int, Any], None]  # rank, note
 
@@ -104,7 +104,9 @@ class Asynchronous:
         clerk = None
         if self._transport.rank == 0:
             applied = int(self._optimizer.state()["steps"])
-            rules = around.waits_for_all, config.aggregate, config.max_staleness
+            players = self._transport.size - len(around.idle)
+            aggregate = min(config.aggregate, players)  # some that were to play may have failed
+            rules = meets_after(around), aggregate, config.max_staleness
             clerk = Clerk(self._transport.size, around.clock, applied, *rules)
         self._service = Service(self._mail, self._store.handlers, clerk)
 
@@ -145,7 +147,7 @@ class Asynchronous:
         return Header(samples, steps, gradient.version, finite, stop, sums, by_rank)
 
     def _wait_for_news(self, stop: Stop) -> Ticket:
-        """Wait on a rank without simulators until the ranks meet, or until rank 0 has something to show."""
+        """Wait on a rank without simulators until the clerk tells what the others did."""
         self._mail.requests.send(0, WAITING, CLERK)
         notes: list[tuple[int, Ticket]] = []
         asked = False
@@ -159,6 +161,11 @@ class Asynchronous:
                 raise self._mail.error
             time.sleep(SERVICE_SECONDS)
         return notes[0][1]
+
+
+def meets_after(around: Surroundings) -> Callable[[int], bool]:
+    """Say whether the ranks meet after an update: they know of some beforehand, and rank 0 may call for another."""
+    return lambda number: around.waits_for_all(number) or around.calls_meeting()
 
 
 def weighted(gradient: Gradient) -> Array:
@@ -204,7 +211,7 @@ class Service:
                 served = True
         if self._clerk is not None and time.monotonic() - self._told > NEWS_SECONDS:
             self._told = time.monotonic()
-            self._answer(self._clerk.tell(0))
+            self._answer(self._clerk.tell())
         return served
 
     def _answer(self, answers: Answers) -> None:

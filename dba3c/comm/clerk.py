@@ -96,12 +96,11 @@ class Clerk:
         self._idle.add(rank)
         return []
 
-    def tell(self, rank: int) -> Answers:
-        """Answer a rank without simulators, if it waits and there are news."""
-        if rank not in self._idle or self._told[rank] == self._clock.updates:
-            return []
-        self._idle.discard(rank)
-        return [(rank, self._ticket(rank))]
+    def tell(self) -> Answers:
+        """Answer the ranks without simulators that wait, if there are news: what they have not heard of is kept."""
+        ranks = [rank for rank in sorted(self._idle) if self._told[rank] < self._clock.updates]
+        self._idle.difference_update(ranks)
+        return [(rank, self._ticket(rank)) for rank in ranks]
 
     def arrive(self, rank: int) -> Answers:
         """Take note that a rank has taken over what the meeting is about; the last one ends the meeting."""
@@ -136,8 +135,11 @@ class Clerk:
         """Number an update and write down what it did; open a meeting if one is due after it."""
         headers = [header for _, header in group]
         steps = 0 if skipped else sum(header.steps for header in headers)
+        clock = self._clock._replace(updates=self._clock.updates + 1, steps=self._clock.steps + steps)
+        ends = bool(self._stopping) or skipped or clock.steps >= clock.total_steps
+        self._meeting = ends or self._meets_after(clock.updates)
         update = Update(
-            number=self._clock.updates + 1,
+            number=clock.updates,
             samples=0 if skipped else sum(header.samples for header in headers),
             steps=steps,
             skipped=skipped,
@@ -145,11 +147,10 @@ class Clerk:
             sums={name: sum(header.sums[name] for header in headers) for name in headers[0].sums}
             | {"staleness": sum(self._staleness(header) * header.samples for header in headers)},
             by_rank=self._by_rank(group),
+            meeting=self._meeting,
         )
-        self._clock = self._clock._replace(updates=update.number, steps=self._clock.steps + steps)
+        self._clock = clock
         self._log.append(update)
-        ends = update.stop or skipped or self._clock.steps >= self._clock.total_steps
-        self._meeting = ends or self._meets_after(update.number)
 
     def _by_rank(self, group: list[tuple[int, Header]]) -> dict[str, Array]:
         figures = {name: np.zeros(self._ranks) for name in (*group[0][1].by_rank, "staleness", "not_finite")}

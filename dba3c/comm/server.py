@@ -125,6 +125,11 @@ def sharded(config: Comm, around: Surroundings) -> Asynchronous:
     return Asynchronous(config, around, Slices)
 
 
+def without_simulators(config: Comm, hosts: list[str]) -> tuple[int, ...]:
+    """Name the ranks that only serve weights."""
+    return owners(hosts, config.servers) if config.strategy == "server" and config.dedicated else ()
+
+
 def owners(hosts: list[str], servers: int) -> tuple[int, ...]:
     """Choose the ranks that own slices: one of each host first, then the second ones, and so on."""
     place_on_host = [hosts[:rank].count(host) for rank, host in enumerate(hosts)]

@@ -201,18 +201,27 @@ class Save:
         self._actor = actor
         self._log = log
         self._directory = directory
-        self._saved = time.monotonic()
+        self._saved = self._called = time.monotonic()
 
     def due(self, number: int) -> bool:
         return every(self._config.every_updates, number)
 
-    def after_any(self) -> None:
-        """Save on rank 0 if the last save was long ago; between two updates it needs nothing of the other ranks."""
+    def calls_meeting(self) -> bool:
+        """Whether the ranks shall meet for a save that is overdue, where their weights differ; it is called once."""
+        called = self._overdue(max(self._saved, self._called))
+        self._called = time.monotonic() if called else self._called
+        return called
+
+    def after_any(self, update: Update) -> None:
+        """Save on rank 0 if the last save was long ago and all ranks have its weights; they need not wait for that."""
         self._directory.look_now_and_then()
-        limit = self._config.every_seconds
-        exact = self._config.restart_games or not self._ranks.strategy.equal_weights
-        if self._ranks.first and limit and not exact and time.monotonic() - self._saved > limit:
+        equal = self._ranks.strategy.equal_weights or update.meeting
+        if self._ranks.first and equal and self._overdue(self._saved):
             self.save()
+
+    def _overdue(self, since: float) -> bool:
+        limit = self._config.every_seconds
+        return limit > 0 and not self._config.restart_games and time.monotonic() - since > limit
 
     def after(self, update: Update) -> None:
         self.save()

@@ -103,7 +103,7 @@ def owners(config: Comm, hosts: list[str]) -> tuple[int, ...]:
 
 def worker(config: Comm, hosts: list[str], rank: int) -> int | None:
     """Number the ranks that play; None for a rank that only serves weights."""
-    idle = owners(config, hosts) if config.dedicated else ()
+    idle = server.without_simulators(config, hosts)
     return None if rank in idle else rank - sum(other < rank for other in idle)
 
 
@@ -164,11 +164,21 @@ def strategy(
     rule: Optimizer,
     timings: Timings,
     progress: Progress,
-    waits_for_all: Callable[[int], bool] = lambda _: False,
     owners: tuple[int, ...] = (0,),
 ) -> Strategy:
-    """Make the strategy that updates `learner`; after an update for which `waits_for_all` is true, the next does."""
+    """Make the strategy that updates `learner`, for ranks that do nothing else together."""
+    around = surroundings(config, transport, learner, rule, timings, progress)
+    return strategy_in(around._replace(owners=owners), config.comm)
+
+
+def surroundings(
+    config: Config, transport: Transport, learner: Agent, rule: Optimizer, timings: Timings, progress: Progress
+) -> Surroundings:
+    """Collect what any strategy works with."""
     learner.clock = progress.clock(config.train.total_steps)  # gradients for other weights than these are dropped
-    around = Surroundings(transport, rule, timings, learner.clock, learner.follow, waits_for_all, owners)
-    made: Strategy = names.find("comm.strategy", config.comm.strategy)(config.comm, around)
+    return Surroundings(transport, rule, timings, learner.clock, learner.follow)
+
+
+def strategy_in(around: Surroundings, config: Comm) -> Strategy:
+    made: Strategy = names.find("comm.strategy", config.strategy)(config, around)
     return made

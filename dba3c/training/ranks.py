@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dba3c.comm import RanksFailedError, make_transport
+from dba3c.comm.server import without_simulators
 from dba3c.comm.watchdog import NullWatchdog, Watchdog, Watched, make_watchdog
 from dba3c.config import plugins
 from dba3c.config.schema import Config
@@ -49,6 +50,7 @@ class Ranks:
         self.transport = make_transport(config.comm.transport, world.comm)
         self.failed: list[str] = []  # ranks that failed on the way
         self._config = config
+        self._serving = without_simulators(config.comm, world.hosts)  # by their numbers when the job started
         self._make_strategy = make_strategy
         self._state = state
         self._say = say
@@ -59,6 +61,11 @@ class Ranks:
     def first(self) -> bool:
         """Whether this is the rank that writes files."""
         return self.world.rank == 0
+
+    @property
+    def idle(self) -> tuple[int, ...]:
+        """Ranks without simulators."""
+        return tuple(rank for rank, number in enumerate(self.world.numbers) if number in self._serving)
 
     def start(self) -> None:
         """Begin to update together, under the eyes of a watchdog."""
@@ -108,8 +115,15 @@ class Ranks:
         while True:
             with contextlib.suppress(RanksFailedError):  # another rank may fail meanwhile
                 notice = self._shrink()
+                if len(self.idle) == self.world.size:
+                    self._end_without_players()
                 self.start()
                 return notice
+
+    def _end_without_players(self) -> None:
+        if self.first:
+            self.end_job(f"no rank with simulators is left after {', '.join(self.failed)} failed")
+        self.transport.broadcast(None)  # waits for that end
 
     def _shrink(self) -> str:
         before = self.world
@@ -133,11 +147,12 @@ class Ranks:
             places=[before.places[rank] for rank in alive],
             numbers=tuple(before.numbers[rank] for rank in alive),
         )
-        batch = self._config.batch_size
-        return (
-            f"{', '.join(failed)} failed in update {max(updates) + 1:,}: training continues on {len(alive)} of"
-            f" {before.size} ranks, with {batch * len(alive):,} samples per update instead of {batch * before.size:,}"
-        )
+        batch, left = self._config.batch_size, f"training continues on {len(alive)} of {before.size} ranks"
+        if self.strategy.equal_weights:
+            rest = f"with {batch * len(alive):,} samples per update instead of {batch * before.size:,}"
+        else:
+            rest = f"from update {max(updates):,}, after which they last met"
+        return f"{', '.join(failed)} failed in update {max(updates) + 1:,}: {left}, {rest}"
 
 
 def limited(seconds: float, work: Callable[[], str]) -> str:

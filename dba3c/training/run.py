@@ -108,17 +108,15 @@ class Run:
         return notes
 
     def _make_strategy(self, transport: Transport) -> Strategy:
-        owners = build.owners(self._config.comm, self._ranks.world.hosts)
-        return build.strategy(
-            self._config,
-            transport,
-            self._agent,
-            self._optimizer,
-            self._timings,
-            self._progress,
-            self._ranks_meet,
-            owners,
+        config, ranks = self._config, self._ranks
+        parts = self._agent, self._optimizer, self._timings, self._progress
+        around = build.surroundings(config, transport, *parts)._replace(
+            waits_for_all=self._ranks_meet,
+            calls_meeting=self._save.calls_meeting,
+            owners=build.owners(config.comm, ranks.world.hosts),
+            idle=ranks.idle,
         )
+        return build.strategy_in(around, config.comm)
 
     def _ranks_meet(self, number: int) -> bool:
         """Whether the ranks do something together after update `number`."""
@@ -148,9 +146,9 @@ class Run:
             due = [consumer for consumer in self._consumers if consumer.due(update.number)]
             for consumer in due:
                 consumer.after(update)
-            if due:
+            if update.meeting:
                 self._ranks.met()
-            self._save.after_any()
+            self._save.after_any(update)
             if self._evaluate.target_reached:
                 return EXIT_OK
             self._log.pace.resume()

@@ -18,6 +18,7 @@ from tests.faults.four_ranks import FAULT_TOLERANT, HOST, lines
 
 STEPS = 2400
 SERVER = ("--comm.strategy=server", "--comm.servers=2", "--comm.check_every_updates=20", f"--train.total_steps={STEPS}")
+SELDOM = ("--checkpoint.every_updates=0", "--comm.check_every_updates=0")
 ROLES = pytest.mark.parametrize(("victim", "role"), [(3, "worker"), (1, "server"), (0, "clerk")])
 KILLED = 137
 SETTLED = 16  # rows of metrics, half a second each, after which the network is compiled
@@ -64,11 +65,49 @@ def test_the_job_ends_with_the_last_meeting_saved(tmp_path: Path, happened: Happ
     )
 
 
+@pytest.mark.fault(42, "SIGKILL in mid-push in asynchronous training with comm.on_failure=shrink")
+def test_groups_of_gradients_become_smaller_when_a_rank_fails(tmp_path: Path, happened: Happened) -> None:
+    """Synchronous through servers: the three that are left would wait for a fourth gradient for ever."""
+    together = ("--comm.aggregate=4", "--comm.on_failure=shrink")
+    job = killed_in_push(tmp_path, 3, "worker", *together, launcher=FAULT_TOLERANT)
+    ended = job.end(time.monotonic())
+    assert ended.code == 0, ended.output
+    assert "training continues on 3 of 4 ranks, from update 40" in ended.output
+    assert real_jobs.summary(tmp_path)["steps"] >= STEPS
+    happened("worker, comm.aggregate=4: 3 continue in groups of 3, code 0", None, "updates since the last meeting")
+
+
+@pytest.mark.fault(42, "SIGKILL in mid-push in asynchronous training with comm.on_failure=shrink")
+def test_without_a_rank_that_plays_the_job_ends(tmp_path: Path, happened: Happened) -> None:
+    alone = ("--comm.servers=3", "--comm.dedicated=true", "--comm.on_failure=shrink")
+    job = killed_in_push(tmp_path, 3, "worker", *alone, launcher=FAULT_TOLERANT)
+    ended = job.end(time.monotonic())
+    assert ended.code == EXIT_LOST, ended.output
+    assert len(lines(ended.output, f"no rank with simulators is left after rank 3 on {HOST} failed")) == 1, ended.output
+    assert four_ranks.loadable(tmp_path) == 40
+    happened("the only worker: the job ends, code 5", ended.seconds, "updates since the last meeting")
+
+
+@pytest.mark.parametrize("strategy", ["server", "hogwild"])
+@pytest.mark.fault(53, "SIGKILL in asynchronous training whose ranks have no reason to meet for hours")
+def test_ranks_that_seldom_meet_do_so_for_a_save_that_is_overdue(
+    tmp_path: Path, happened: Happened, strategy: str
+) -> None:
+    job = four_ranks.Job(tmp_path, f"--comm.strategy={strategy}", *SELDOM, "--checkpoint.every_seconds=1")
+    job.wait_for_update(1)
+    saved = four_ranks.newest_update(tmp_path)
+    job.wait_for_update(saved + 1)
+    ended = job.end(job.signal(2, signal.SIGKILL))
+    assert ended.code == KILLED, ended.output
+    assert four_ranks.loadable(tmp_path) > saved
+    happened(f"{strategy}: all ended, code {KILLED}, the last save loads", ended.seconds, "checkpoint.every_seconds")
+
+
 @pytest.mark.fault(43, "SIGSTOP of a worker for 20 s in asynchronous training")
 def test_a_stopped_worker_holds_up_no_other(tmp_path: Path, happened: Happened) -> None:
     seconds = 20.0
-    never = ("--checkpoint.every_updates=0", "--comm.check_every_updates=0", "--train.log_every_seconds=0.5")
-    job = four_ranks.Job(tmp_path, "--comm.strategy=server", "--comm.servers=2", *never)
+    rows = "--train.log_every_seconds=0.5"
+    job = four_ranks.Job(tmp_path, "--comm.strategy=server", "--comm.servers=2", *SELDOM, rows)
     job.wait_for_words("training begins")
     waiting.until(lambda: len(updates_by_time(tmp_path)) > SETTLED, why=lambda: job.output)
     before = updates_by_time(tmp_path)

@@ -14,6 +14,7 @@ from dba3c.job.exit import EXIT_LOST, EXIT_STOPPED
 from tests.conftest import Happened
 from tests.fakes import real_jobs, waiting
 
+TRIES = int(os.environ.get("TRIES", "4"))
 LIMIT = 6.0  # seconds
 KILLED = 137  # by the guard over MPI's own start
 
@@ -23,7 +24,7 @@ def wait_for_ranks(launcher: int) -> list[int]:
     return real_jobs.ranks_of(launcher)
 
 
-@pytest.mark.parametrize("number", range(int(os.environ.get("TRIES", "4"))))
+@pytest.mark.parametrize("number", range(TRIES))
 @pytest.mark.fault(31, "SIGSTOP for ever while the job starts")
 def test_a_rank_that_is_stopped_while_it_starts_is_noticed(tmp_path: Path, happened: Happened, number: int) -> None:
     """At a random moment of the imports, of MPI's start, of the handshake or of the first update."""
@@ -43,7 +44,7 @@ def test_a_rank_that_is_stopped_while_it_starts_is_noticed(tmp_path: Path, happe
     assert process.returncode in (EXIT_LOST, KILLED), output
     assert "stopped" in output, output
     took = time.monotonic() - since
-    happened(f"named within {2 * LIMIT:g} s of a limit of {LIMIT:g} s, code 5 or 137", took)
+    happened(f"at {TRIES} random moments: named within {2 * LIMIT:g} s of a limit of {LIMIT:g} s, code 5 or 137", took)
 
 
 @pytest.mark.parametrize("ranks", [(1,), (0, 1)])

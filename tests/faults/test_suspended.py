@@ -14,7 +14,7 @@ from tests.conftest import Happened
 from tests.fakes import real_jobs
 from tests.faults import four_ranks
 
-SECONDS = 12.0
+SECONDS = float(os.environ.get("SUSPENDED_SECONDS", "12"))
 LIMIT = "--comm.silence_seconds=5"
 
 

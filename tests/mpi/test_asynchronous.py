@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from dba3c.comm import asynchronous
 from dba3c.comm.allreduce import AllReduce, Surroundings
 from dba3c.config import loading, names
 from dba3c.learning.optimizers import FlatOptimizer
@@ -150,6 +151,23 @@ def take_turns(rank: Rank, order: list[int], expected: list[Array]) -> None:
     rank.transport.gather(0)
     rank.strategy.close()
     np.testing.assert_array_equal(rank.optimizer.weights(), expected[-1])
+
+
+def test_ranks_without_simulators_hear_of_updates_long_before_they_meet(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the clerk would keep all of them for these ranks, and look through them with every gradient."""
+    monkeypatch.setattr(asynchronous, "NEWS_SECONDS", 0.02)
+    rank = Rank(transport, "server", new_optimizer("sgd"))
+    heard = [0]
+    if transport.rank == transport.size - 1:
+        rank.play(lambda: 0.01)  # 40 times
+    else:
+        while not rank.done:
+            heard += [rank.strategy.update(None, lambda: False)[-1].number]
+    transport.gather(0)
+    rank.strategy.close()
+    assert max(np.diff(heard), default=0) < 40
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from dba3c.training.between_updates import CheckWeights, Evaluate, Log, Save, ev
 from dba3c.training.evaluation import Evaluation
 from dba3c.training.ranks import Ranks
 from dba3c.training.state import State
-from dba3c.types import Strategy, Transport, Update
+from dba3c.types import Gradient, Stop, Strategy, Transport, Update
 from tests.fakes.agents import small
 from tests.fakes.worlds import world
 
@@ -34,6 +35,17 @@ class Restarts:
         return self
 
     def __next__(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Unequal:
+    """A strategy whose ranks have the same weights only where they meet."""
+
+    equal_weights = False
+
+    def update(self, _gradient: Gradient | None, _stop: Stop) -> list[Update]:
+        raise NotImplementedError
+
     def close(self) -> None: ...
 
 
@@ -119,6 +131,32 @@ def test_evaluation_scores_and_when_the_target_counts_as_reached(
     assert scene.evaluate.target_reached
     scene.state.progress.updates = 10
     assert not scene.evaluate.target_reached  # other weights
+
+
+def test_where_weights_differ_an_overdue_save_calls_one_meeting_and_is_made_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    scene = Scene(tmp_path, "comm.strategy=server", "checkpoint.every_seconds=300")
+    scene.ranks.strategy = Unequal()
+    scene.at(1)
+    assert not scene.save.calls_meeting()
+    now[0] = 301.0
+    assert [scene.save.calls_meeting() for _ in range(2)] == [True, False]
+    scene.save.after_any(Scene.update(1))
+    assert saved_updates(tmp_path) == []  # the weights are those of this rank alone
+    scene.save.after_any(Scene.update(1)._replace(meeting=True))
+    assert saved_updates(tmp_path) == [1]
+    now[0] = 600.0
+    assert not scene.save.calls_meeting()
+
+
+@pytest.mark.parametrize("without", ["checkpoint.every_seconds=0", "checkpoint.restart_games=true"])
+def test_a_run_that_saves_by_updates_only_calls_no_meeting(tmp_path: Path, without: str) -> None:
+    scene = Scene(tmp_path, "comm.strategy=server", "checkpoint.every_seconds=0.01", without)
+    time.sleep(0.02)
+    assert not scene.save.calls_meeting()
 
 
 def saved_updates(run_dir: Path) -> list[int]:

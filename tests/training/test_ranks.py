@@ -59,8 +59,8 @@ def aborted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return codes
 
 
-def ranks_of(memory: Memory, transport: ThreadRank | None = None, size: int = 1) -> Ranks:
-    config = settings("env.n_sim=4", "actor.n_steps=5")
+def ranks_of(memory: Memory, transport: ThreadRank | None = None, size: int = 1, *more: str) -> Ranks:
+    config = settings("env.n_sim=4", "actor.n_steps=5", *more)
     rank = transport.rank if transport else 0
     found = Ranks(world(rank, size), config, Idle, memory, lambda _: None)  # type: ignore[arg-type]
     if transport is not None:
@@ -143,6 +143,25 @@ def test_a_disk_that_hangs_does_not_keep_the_job_from_ending(
     assert first == "dba3c: rank 0 on a: rank 0 on a has been saving for 600 s; the job ends"
     assert "nothing could be saved within 0.1 s, the last regular save counts" in second
     assert aborted == [EXIT_LOST]
+
+
+def test_when_only_ranks_without_simulators_are_left_the_job_ends(
+    tmp_path: Path, aborted: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of three ranks, the first two serve weights and the third has failed; training would never get on."""
+
+    def shrunk(transport: ThreadRank) -> Ranks:
+        served = "comm.strategy=server", "comm.servers=2", "comm.dedicated=true"
+        found = ranks_of(Memory(tmp_path), transport, 3, *served)
+        assert found.idle == (0, 1)
+        found.shrink()
+        return found
+
+    for found in on_survivors(3, [0, 1], shrunk):
+        found.stop()
+    assert aborted == [EXIT_LOST]
+    said = capsys.readouterr().err.splitlines()[0]
+    assert said == "dba3c: rank 0 on a: no rank with simulators is left after rank 2 on c failed; the job ends"
 
 
 def test_ranks_keep_their_numbers_when_others_fail(tmp_path: Path) -> None:
