@@ -30,7 +30,7 @@ def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.fault(
-    46,
+    54,
     "evaluate --json in a folder that does not exist",
     "refused in one line, code 2, before any episode",
 )

@@ -43,7 +43,7 @@ def test_an_agent_that_comes_with_dba3c_still_plays_as_well(tmp_path: Path) -> N
 
 
 @pytest.mark.fault(
-    46,
+    55,
     "terminal without the letters, PYTHONIOENCODING=ascii",
     "the scores are shown with escapes, code 0",
 )

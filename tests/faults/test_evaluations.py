@@ -27,7 +27,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("playing", [False, True])
-@pytest.mark.fault(45, "SIGSTOP of a rank of dba3c evaluate, for ever")
+@pytest.mark.fault(52, "SIGSTOP of a rank of dba3c evaluate, for ever")
 def test_a_rank_that_stops_ends_the_evaluation(agent: Path, happened: Happened, playing: bool) -> None:
     process = real_jobs.start(
         2, "-m", "dba3c.evaluate", str(agent), "--games=400", DBA3C_START_SECONDS=f"{LIMIT:g}", PYTHONUNBUFFERED="1"
