@@ -37,7 +37,8 @@ EXACT = (
     "--evaluate.max_frames=240",
 )
 KINDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
-AT_WORK = 4.0  # seconds after its start within which a job gets a signal: starting, learning, saving or evaluating
+START_SHARE = 0.5  # of the jobs get their first signal while they start; the others while they learn, save or evaluate,
+AT_WORK = 4.0  # within so many seconds after their first save
 LONGEST_STOP = 6.0  # seconds between SIGSTOP and SIGCONT; comm.silence_seconds is 30
 END_SECONDS = 60.0  # that a job may take to end after a signal
 PATIENCE = 900.0  # seconds that a job may take that nothing ends
@@ -115,7 +116,11 @@ def soak(state: Soak, minutes: float = float("inf")) -> bool:
 def disturbed_job(run_dir: Path, state: Soak) -> int:
     """Start or resume the training, and send signals until one of them, or the last update, ends it; the exit code."""
     job, start = four_ranks.Job(run_dir, *state.options, ranks=RANKS), time.monotonic()
-    pause = state.dice.uniform(0.0, state.startup + AT_WORK)
+    if state.dice.random() < START_SHARE:
+        pause = state.dice.uniform(0.0, state.startup)
+    else:  # however long it takes to start on a busy machine
+        wait_for_save(job, run_dir)
+        pause = state.dice.uniform(0.0, AT_WORK)
     saved, patience, only_stopped = 0, PATIENCE, True
     while not state.over and lasts(job, pause):
         process, kind = state.dice.choice(job.processes()), state.dice.choice(KINDS)
@@ -136,6 +141,13 @@ def disturbed_job(run_dir: Path, state: Soak) -> int:
     if saved:
         assert four_ranks.loadable(run_dir) >= saved
     return ended.code
+
+
+def wait_for_save(job: four_ranks.Job, run_dir: Path) -> None:
+    """Wait until the job has saved something, or has ended."""
+    before = four_ranks.newest_update(run_dir)
+    while job.running and four_ranks.newest_update(run_dir) == before:
+        time.sleep(0.02)
 
 
 def lasts(job: four_ranks.Job, seconds: float) -> bool:

@@ -26,7 +26,8 @@ def train(ranks: int, run_dir: Path, library: str, seconds: int, *options: str, 
     """Every fsync from the third checkpoint on takes so many seconds, or every one of a file."""
     slow = {"LD_PRELOAD": library, "SLOW_SECONDS": str(seconds), "SLOW_NAME": name or "update-"}
     slow |= {"SLOW_AFTER": "0" if name else "2"}
-    return real_jobs.train(ranks, run_dir, *SOON, *options, **slow)
+    words = ("-m", "dba3c.train", *real_jobs.TINY, f"--run-dir={run_dir}", *SOON, *options)
+    return real_jobs.run(ranks, *words, seconds=real_jobs.PATIENCE + 3 * SLOW_SECONDS, **slow)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
