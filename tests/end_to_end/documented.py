@@ -112,11 +112,15 @@ def marked(lines: list[str]) -> Step:
     return Step(written, run, "" if run == written else "shortened")
 
 
-def session(page: str, folder: Path) -> list[Outcome]:
-    """Follow a page in one shell: from the clone on, or in README's clone with its environment activated."""
+def session(page: str, folder: Path, first: str = "") -> list[Outcome]:
+    """Follow a page in one shell: from the clone on, or in README's clone with its environment activated.
+
+    Begin with the first command that contains `first`.
+    """
     logs = folder / "logs" / page.replace("/", "-")
     logs.mkdir(parents=True, exist_ok=True)
     todo = list(steps(page))
+    todo = todo[next((number for number, step in enumerate(todo) if first in step.written), 0) :]
     clones = any(step.written.startswith("git clone") for step in todo)
     place = folder / "again" if clones and (folder / "dba3c").exists() else folder
     place.mkdir(exist_ok=True)
@@ -190,6 +194,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="documented", description=__doc__)
     parser.add_argument("pages", nargs="*", default=PAGES, help=f"of {', '.join(PAGES)} (default: all)")
     parser.add_argument("--folder", type=Path, help="where README puts its clone, or has put it; else a temporary one")
+    parser.add_argument("--first", default="", metavar="TEXT", help="begin each page with the command that contains it")
     options = parser.parse_args(argv)
     folder = (options.folder or Path(tempfile.mkdtemp(prefix="dba3c-documented-"))).resolve()
     (folder / "files").mkdir(parents=True, exist_ok=True)
@@ -200,7 +205,7 @@ def main(argv: list[str]) -> int:
         slurm.up()
         offer_cluster(folder)
     try:
-        failed = sum(show(page, session(page, folder), folder) for page in options.pages)
+        failed = sum(show(page, session(page, folder, options.first), folder) for page in options.pages)
     finally:
         if cluster:
             slurm.down()
