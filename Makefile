@@ -16,6 +16,7 @@
 # make algorithms draws the pictures of docs/algorithms.md
 # make claims  writes docs/claims.md, about the papers' claims, from the logs that are kept of its experiments
 # make claims-runs   makes those experiments again: trainings of an hour on one core, and measurements on an idle machine
+# make large-batch   writes docs/large-batch.md, about the samples that large batches take, from the logs that there are
 # make horovod builds Horovod for comm.transport=horovod
 # make validate  compares predicted and measured pace over shaped links between 16 hosts, with and without servers (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
@@ -43,7 +44,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results scores horovod cluster-packages cluster-up cluster-down validate algorithms claims claims-runs clean
+.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results scores horovod cluster-packages cluster-up cluster-down validate algorithms claims claims-runs large-batch clean
 
 help:
 	@sed -n 's/^# \(make \)/\1/p' $(firstword $(MAKEFILE_LIST))
@@ -117,6 +118,9 @@ results: setup
 
 claims: setup
 	$(BIN)/python docs/claims/page.py
+
+large-batch: setup
+	$(BIN)/python docs/large-batch/page.py
 
 claims-runs: setup
 	PYTHON=$(BIN)/python sh docs/claims/run.sh

@@ -96,20 +96,26 @@ def draw_scores(axes: Axes, runs: Runs) -> None:
         axes.set_xlim(min(lengths) / 30, max(lengths))
 
 
-def main() -> None:
+def read() -> dict:
+    """Read texts.yaml, with each claim as such."""
     texts = yaml.safe_load((HERE / "texts.yaml").read_text(encoding="utf-8"))
-    claims = [Claim(name, **text) for name, text in texts["claims"].items()]
-    for claim in claims:
-        draw(claim)
+    return texts | {"claims": [Claim(name, **text) for name, text in texts["claims"].items()]}
+
+
+def text() -> str:
+    """Return the page."""
+    texts = read()
+    claims = texts["claims"]
     verdicts = [RULES[claim.name](evidence.read(claim.sheet) if claim.sheet else {}) for claim in claims]
-    counted = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
-    rows = [f"| {c.name} | {c.title} ({c.place}) | {verdict} |" for c, verdict in zip(claims, verdicts, strict=True)]
-    words = ", ".join(f"{count} × {verdict}" for verdict, count in counted.items())
-    head = texts["head"].format(count=len(claims), verdicts=words, rows="\n".join(rows))
-    sections = [section(claim, verdict) for claim, verdict in zip(claims, verdicts, strict=True)]
+    judged = list(zip(claims, verdicts, strict=True))
+    counted = ", ".join(f"{verdicts.count(verdict)} × {verdict}" for verdict in sorted({*verdicts}))
+    rows = [f"| {claim.name} | {claim.title} ({claim.place}) | {verdict} |" for claim, verdict in judged]
+    head = texts["head"].format(count=len(claims), verdicts=counted, rows="\n".join(rows))
     left = ["## Not tested", "\n".join(f"- **{what}** {why}" for what, why in texts["not_tested"].items())]
-    write_atomically(PAGE, ("\n\n".join([head.rstrip(), *sections, *left]) + "\n").encode())
+    return "\n\n".join([head.rstrip(), *(section(claim, verdict) for claim, verdict in judged), *left]) + "\n"
 
 
 if __name__ == "__main__":
-    main()
+    write_atomically(PAGE, text().encode())
+    for claim in read()["claims"]:
+        draw(claim)

@@ -86,17 +86,13 @@ def log_epsilon(runs: Runs) -> str:
     return HOLDS if any(run.skipped for run in runs["plain_0.03"]) else UNCLEAR
 
 
-def best_rate(runs: Runs, algorithm: str) -> float:
-    return min(median_steps(seeds) for name, seeds in runs.items() if name.startswith(algorithm))
-
-
 def long_returns(runs: Runs) -> str:
-    one, several = best_rate(runs, "one_step_q"), best_rate(runs, "n_step_q")
-    return HOLDS if several <= 2 / 3 * one else NOT
+    return HOLDS if median_steps(runs["n_step_q"]) <= 2 / 3 * median_steps(runs["one_step_q"]) else NOT
 
 
 def actor_critic(runs: Runs) -> str:
-    return HOLDS if best_rate(runs, "a3c") < min(best_rate(runs, "one_step_q"), best_rate(runs, "n_step_q")) else NOT
+    best = min(median_steps(runs["one_step_q"]), median_steps(runs["n_step_q"]))
+    return HOLDS if median_steps(runs["a3c"]) < best else NOT
 
 
 def memory(runs: Runs) -> str:
