@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import yaml
 
 from dba3c.reporting.markdown import table
 
@@ -49,13 +50,28 @@ def read(sheet: str) -> Runs:
     with (KEPT / f"{sheet}.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     found: Runs = {}
-    for setting, seed in dict.fromkeys((row["setting"], row["seed"]) for row in rows):
+    order = [*plan(sheet)["settings"]]
+    names = {(row["setting"], row["seed"]) for row in rows if row["setting"] in order}
+    for setting, seed in sorted(names, key=lambda name: (order.index(name[0]), name[1])):
         own = [row for row in rows if (row["setting"], row["seed"]) == (setting, seed)]
         curve = [np.array([float(row[name]) for row in own]) for name in ("steps", "score")]
         last = own[-1]
         run = Run(int(last["updates"]), *curve, float(last["max_lag"]), int(last["skipped"] or 0))
         found.setdefault(setting, []).append(run)
     return found
+
+
+def complete(name: str, sheet: str) -> bool:
+    """Whether every training of a sheet, or every repetition of a measurement, has been made."""
+    if not sheet:
+        return all(MEASURED[name][1]().values()) and len(MEASURED[name][1]()) > 1
+    planned = plan(sheet)
+    runs = read(sheet) if (KEPT / f"{sheet}.csv").is_file() else {}
+    return all(len(runs.get(setting, [])) == planned["seeds"] for setting in planned["settings"])
+
+
+def plan(sheet: str) -> dict:
+    return yaml.safe_load((KEPT.parent / f"{sheet}.yaml").read_text(encoding="utf-8"))
 
 
 def measured(pattern: str) -> list[dict]:

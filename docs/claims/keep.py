@@ -30,12 +30,17 @@ def curve(run_dir: Path) -> list[tuple[str, ...]]:
     return [(row["updates"], row["steps"], f"{number(row, score):.3g}", f"{lag:g}", row["skipped"]) for row in kept]
 
 
+def ended(run_dir: Path) -> bool:
+    file = run_dir / "exit_code"
+    return file.is_file() and file.read_text(encoding="utf-8").strip() == "0"
+
+
 def keep(folder: Path, file: Path) -> None:
     """Write the table of one sheet, whose runs are called catch-SETTING-SEED."""
     with file.open("w", encoding="utf-8", newline="") as out:
         table = csv.writer(out, lineterminator="\n")
         table.writerow(HEAD)
-        for run_dir in sorted(path for path in folder.glob("catch-*") if (path / "summary.json").is_file()):
+        for run_dir in sorted(path for path in folder.glob("catch-*") if ended(path)):
             _, setting, seed = run_dir.name.split("-")
             table.writerows((setting, seed, *row) for row in curve(run_dir))
 

@@ -11,6 +11,7 @@ import evidence
 import yaml
 from evidence import Runs
 from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter
 from rules import RULES
 
 from dba3c.reporting import drawing
@@ -82,6 +83,7 @@ def draw_values(axes: Axes, unit: str, values: dict[str, list[float]]) -> None:
     axes.set_yticks([-place for place in range(len(values))], [*values])
     axes.set_xlabel(unit)
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
 def draw_scores(axes: Axes, runs: Runs) -> None:
@@ -93,29 +95,36 @@ def draw_scores(axes: Axes, runs: Runs) -> None:
     drawing.label_axes(axes, "steps")
     if max(lengths) > LONG * min(lengths):
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.set_xlim(min(lengths) / 30, max(lengths))
 
 
 def read() -> dict:
-    """Read texts.yaml, with each claim as such."""
+    """Read texts.yaml, with the claims whose experiment has been made, and those whose has not."""
     texts = yaml.safe_load((HERE / "texts.yaml").read_text(encoding="utf-8"))
-    return texts | {"claims": [Claim(name, **text) for name, text in texts["claims"].items()]}
+    every = [Claim(name, **text) for name, text in texts["claims"].items()]
+    made = [claim for claim in every if evidence.complete(claim.name, claim.sheet)]
+    return texts | {"made": made, "planned": [claim for claim in every if claim not in made]}
 
 
 def text() -> str:
     """Return the page."""
     texts = read()
-    claims = texts["claims"]
-    verdicts = [RULES[claim.name](evidence.read(claim.sheet) if claim.sheet else {}) for claim in claims]
-    judged = list(zip(claims, verdicts, strict=True))
+    judged = [(claim, RULES[claim.name](evidence.read(claim.sheet) if claim.sheet else {})) for claim in texts["made"]]
+    verdicts = [verdict for _, verdict in judged]
     counted = ", ".join(f"{verdicts.count(verdict)} × {verdict}" for verdict in sorted({*verdicts}))
     rows = [f"| {claim.name} | {claim.title} ({claim.place}) | {verdict} |" for claim, verdict in judged]
-    head = texts["head"].format(count=len(claims), verdicts=counted, rows="\n".join(rows))
-    left = ["## Not tested", "\n".join(f"- **{what}** {why}" for what, why in texts["not_tested"].items())]
-    return "\n\n".join([head.rstrip(), *(section(claim, verdict) for claim, verdict in judged), *left]) + "\n"
+    head = texts["head"].format(count=len(judged), verdicts=counted, rows="\n".join(rows))
+    planned = [
+        f"- **{c.title} ({c.place}).** The experiment is written down but has not been made: `{c.how}`"
+        for c in texts["planned"]
+    ]
+    left = planned + [f"- **{what}** {why}" for what, why in texts["not_tested"].items()]
+    sections = [section(claim, verdict) for claim, verdict in judged]
+    return "\n\n".join([head.rstrip(), *sections, "## Not tested", "\n".join(left)]) + "\n"
 
 
 if __name__ == "__main__":
     write_atomically(PAGE, text().encode())
-    for claim in read()["claims"]:
+    for claim in read()["made"]:
         draw(claim)

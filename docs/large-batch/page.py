@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter
 
 from dba3c.reporting import drawing
 from dba3c.reporting.figures import COLOURS
@@ -122,8 +123,11 @@ def draw(axes: Axes) -> None:
         axes.plot(
             [batch] * len(logs_), [steps_to(run, 20) for run in logs_], "s", color=COLOURS[1], label="Breakout, to 20"
         )
-    axes.set_xscale("log", base=2)
+    axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.set_xticks(ticks := sorted({*batches, *WANTED} - {4096}), [f"{batch:,}" for batch in ticks])
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlabel("effective batch")
     axes.set_ylabel("steps")
 
