@@ -114,12 +114,31 @@ def weights() -> dict[str, list[float]]:
     }
 
 
+def gradients() -> dict[str, list[float]]:
+    """Return the norms of the gradients of log π and log(π + ε), NaN where one is not finite."""
+    found: dict[str, list[float]] = {}
+    for row in (row for result in measured("g2.json") for row in result["rows"]):
+        for label, name in (("log π", "plain"), ("log(π + ε)", "with_epsilon")):
+            found[f"logits {row['gap']} apart: {label}"] = [np.nan if row[name] is None else row[name]]
+    return found
+
+
+def waiting() -> dict[str, list[float]]:
+    """Return the simulated updates/s of 64 ranks by how many of them an update waits for."""
+    found = {}
+    for row in (row for result in measured("d10.json") for row in result["rows"]):
+        found[f"waiting for {64 - row['n_backup']} of 64"] = row["updates_per_second"]
+    return found
+
+
 MEASURED: dict[str, tuple[str, Callable[[], dict[str, list[float]]]]] = {
     "D4": ("samples/s", hidden),
     "D5": ("samples/s", servers),
     "D6": ("pace, of equal ranks", lambda: paces(("allreduce", "backup 1", "backup 2"))),
     "D7": ("pace, of equal ranks", lambda: paces(("server 1",))),
     "D8": ("weights", weights),
+    "D10": ("updates/s, of 64 ranks", waiting),
+    "G2": ("norm of the gradient by the logits", gradients),
     "D9": (
         "steps to 0.9",
         lambda: {f"batch {n:,}": [run.steps_to(0.9) for run in runs] for n, runs in batches().items()},
@@ -146,6 +165,8 @@ def spread(values: list[float]) -> str:
 
 
 def shown(value: float) -> str:
+    if np.isnan(value):
+        return "not finite"
     return "never" if np.isinf(value) else f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
 
 

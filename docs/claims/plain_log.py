@@ -1,4 +1,4 @@
-"""A3C with log π where dba3c, as GA3C, has log(π + ε): for the sheet g2.yaml."""
+"""A3C with log π where dba3c, as GA3C, has log(π + ε): for the sheet g3.yaml."""
 
 import tensorflow as tf
 

@@ -63,6 +63,13 @@ def backup(_: Runs) -> str:
     return HOLDS if max(pace[f"{SLOW}allreduce"]) < 0.5 and min(pace[f"{SLOW}backup 1"]) > 0.9 else NOT
 
 
+def most_of_64(_: Runs) -> str:
+    paces = evidence.waiting()
+    everyone, most_ = paces["waiting for 64 of 64"], paces["waiting for 58 of 64"]
+    faster, more = min(most_) >= 1.2 * max(everyone), min(most_) * 58 >= max(everyone) * 64
+    return HOLDS if faster and more else IN_PART if faster else NOT
+
+
 def no_waiting(_: Runs) -> str:
     return HOLDS if min(evidence.paces(("server 1",))[f"{SLOW}server 1"]) > 0.8 else NOT
 
@@ -78,6 +85,11 @@ def minimum_batch(runs: Runs) -> str:
     faster = median_steps(middle) < median_steps(small) and median_steps(middle) < median_steps(large)
     steadier = min(run.end for run in middle) > min(run.end for run in small)
     return HOLDS if faster and steadier else IN_PART if faster or steadier else NOT
+
+
+def finite_logarithm(_: Runs) -> str:
+    bad = [label for label, values in evidence.gradients().items() if np.isnan(values).any()]
+    return HOLDS if bad and not any("ε" in label for label in bad) else NOT
 
 
 def log_epsilon(runs: Runs) -> str:
@@ -125,8 +137,10 @@ RULES: dict[str, Callable[[Runs], str]] = {
     "D7": no_waiting,
     "D8": weights,
     "D9": large_batch,
+    "D10": most_of_64,
     "G1": minimum_batch,
-    "G2": log_epsilon,
+    "G2": finite_logarithm,
+    "G3": log_epsilon,
     "P2": proportional_rate,
     "A1": long_returns,
     "A3": actor_critic,

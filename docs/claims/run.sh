@@ -13,10 +13,12 @@ sweep() { # sheet, options
 }
 
 for sheet in d1 d2 d3 p2 a1 a5 g1 r1; do sweep $sheet; done
-sweep g2 --plugin docs/claims/plain_log.py
+sweep g3 --plugin docs/claims/plain_log.py
 sweep r3 --plugin docs/claims/spikes.py
 "$python" docs/claims/keep.py runs/claims $kept
 "$python" docs/claims/weights.py > $kept/d8.json
+"$python" docs/claims/stragglers.py > $kept/d10.json
+"$python" docs/claims/logarithms.py > $kept/g2.json
 for run in 1 2 3; do
   "$python" -m dba3c.bench stragglers --seconds 2 --json $kept/d6-$run.json
   "$python" -m dba3c.bench scaling --seconds 2 --hidden 32,128,512 --json $kept/d4-$run.json
