@@ -71,7 +71,7 @@ def agent_for(config: Config, spaces: Spaces) -> Agent:
     network = networks.build(config.model, spaces, algorithm.heads, config.train.seed, normaliser)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
-    return Agent(network, algorithm, spaces, clip, scale, seed, total_steps, Shards(config.actor.shards))
+    return Agent(network, algorithm, clip, scale, seed, total_steps, Shards(config.actor.shards))
 
 
 def trained(saved: Checkpoint) -> Agent:
