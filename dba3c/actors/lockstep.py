@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dba3c.actors import MakeSimulators
-from dba3c.actors.episodes import RunningEpisodes
-from dba3c.actors.segment import Segment, final_values, remembered
+from dba3c.actors.segment import RunningEpisodes, Segment, final_values, remembered
 from dba3c.actors.sharded import Sharded
 from dba3c.config.schema import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
