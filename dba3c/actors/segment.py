@@ -6,9 +6,7 @@ import numpy as np
 
 from dba3c.config.schema import Config
 from dba3c.learning.returns import n_step_returns
-from dba3c.types import NOTHING, Array, Batch, Episode, Policy, Prediction, Step, VectorEnv
-
-BY_TIME = tuple(name for name in Batch._fields if name not in ("memory", "steps", "episodes"))  # [T or T + 1, B, …]
+from dba3c.types import BY_TIME, NOTHING, Array, Batch, Episode, Policy, Prediction, Step, VectorEnv
 
 
 class Segment:

@@ -12,7 +12,7 @@ from dba3c.learning.clipping import Clip
 from dba3c.learning.shards import Figures, Shards, flat
 from dba3c.networks import MEMORY, Network
 from dba3c.networks.compiled import compiled
-from dba3c.types import Algorithm, Array, Batch, Clock, Columns, Gradient, Outputs, Prediction, Spaces, Update
+from dba3c.types import BY_TIME, Algorithm, Array, Batch, Clock, Columns, Gradient, Outputs, Prediction, Spaces, Update
 
 Part = Array | slice  # indices of one axis
 Index = Part | tuple[slice, Part]  # of [T, B, …]
@@ -205,17 +205,5 @@ def one_sample_like(batch: Batch) -> Batch:
     def one(array: Array) -> Array:
         return np.zeros((len(array), 1, *array.shape[2:]), array.dtype)  # [T or T + 1, 1, …]
 
-    return Batch(
-        one(batch.observations),
-        one(batch.actions),
-        one(batch.log_probabilities),
-        one(batch.rewards),
-        one(batch.discounts),
-        one(batch.ended),
-        one(batch.values),
-        one(batch.versions),
-        one(batch.past_returns),
-        np.zeros((1, batch.memory.shape[1]), np.float32),
-        0,
-        [],
-    )
+    timed = {name: one(getattr(batch, name)) for name in BY_TIME}
+    return Batch(**timed, memory=np.zeros((1, batch.memory.shape[1]), np.float32), steps=0, episodes=[])
