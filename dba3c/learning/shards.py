@@ -55,9 +55,9 @@ class Shards:
 
         `before` is what a memory needs besides them: its rows [B, M] and where episodes begin [T, B]; or nothing.
         """
-        shards = [cut(arrays, before, where) for where in self._simulators(arrays[0].shape[1])]
-        results = self._threads.map(lambda shard: gradient(*shard), shards)
-        samples = np.array([len(shard[0]) for shard in shards])
+        parts = self._simulators(arrays[0].shape[1])
+        results = self._threads.map(lambda where: gradient(*cut(arrays, before, where)), parts)
+        samples = np.array([len(arrays[0]) * (where.stop - where.start) for where in parts])
         mean: Array = np.zeros(1, np.float32)
         figures: Figures = {}
         for (part, part_figures), share in zip(results, (samples / samples.sum()).astype(np.float32), strict=True):
