@@ -1,7 +1,4 @@
-"""Measure speed on this machine, or under mpirun or srun on many.
-
-python -m dba3c.bench pipeline --preset fast
-"""
+"""Measure speed on this machine, or under mpirun or srun on many: python -m dba3c.bench pipeline --preset fast."""
 
 from __future__ import annotations
 
@@ -21,6 +18,7 @@ from dba3c.benchmarks import (
     scaling,
     servers,
     stragglers,
+    threads,
 )
 from dba3c.benchmarks.launching import open_bar, show
 from dba3c.benchmarks.peers import control
@@ -34,6 +32,7 @@ from dba3c.types import Json
 MEASUREMENTS: dict[str, Measurement] = {
     "parts": parts,
     "pipeline": pipeline,
+    "threads": threads,
     "peers": peers,
     "control": control,
     "stragglers": stragglers,
