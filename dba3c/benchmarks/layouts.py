@@ -168,7 +168,8 @@ def advice(best: Allocation, summary: Json, game: str, preset: str) -> str:
     """Write the commands to type and the preset to keep."""
     command = f"python -m dba3c.train --preset {preset} --game {game} {' '.join(best.arguments)}"
     return (
-        f"fastest with {best.steps_per_update:,} samples per update: {best}, {summary['steps_per_second']:,.0f} steps/s\n\n"
+        f"fastest with {best.steps_per_update:,} samples per update: {best},"
+        f" {summary['steps_per_second']:,.0f} steps/s\n\n"
         f"on this machine:\n  mpirun {' '.join(launching.launcher(best.ranks, best.threads))} {command}\n\n"
         f"on Slurm nodes like this one:\n"
         f"  srun --mpi=pmix --ntasks-per-node={best.ranks} --cpus-per-task={best.threads} {command}\n\n"
