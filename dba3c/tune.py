@@ -32,7 +32,7 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    return launching.command("tune", lambda: tune(parser().parse_args(argv)))
+    return launching.answer("tune", lambda: tune(parser().parse_args(argv)))
 
 
 def tune(options: Namespace) -> None:

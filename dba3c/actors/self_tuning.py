@@ -73,6 +73,12 @@ class Adjustment:
             self._crew[self._move[0]] += self._move[1]
         return told
 
+    def settle(self) -> None:
+        """Undo the move that is being tried."""
+        if self._move is not None:
+            self._crew[self._move[0]] -= self._move[1]
+            self._move = None
+
     def _draw(self) -> tuple[str, int] | None:
         """Draw one of the moves that are possible."""
         moves = [
