@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -91,6 +91,14 @@ def trainers(config: Config, agent: Agent, actor: Callable[[], Actor]) -> Learne
     if config.actor.trainers == 1 and not config.actor.self_tuning:
         return agent
     return Trainers(agent, lambda: cast(SelfTuning | Async, actor()).crew, max(MOST_THREADS, config.actor.trainers))
+
+
+def portable(agent: Agent, config: Config) -> Any:
+    """Make a Keras model of the agent's network, for programs without dba3c."""
+    from dba3c.networks.portable import portable
+
+    heads, weights = agent.algorithm.heads, agent.weights.numpy()
+    return portable(config.model, envs.spaces(config.env), heads, agent.layout, weights, agent.normaliser)
 
 
 def guarded(learner: Learner, agent: Agent, ranks: Callable[[], Ranks]) -> Learner:
