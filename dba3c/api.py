@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dba3c.config import auto, loading, plugins
+from dba3c.config.comparison import shown
 from dba3c.config.messages import ConfigError
 from dba3c.config.names import Key, register
-from dba3c.config.nearest_preset import shown
 from dba3c.job import cores, process
 from dba3c.job.exit import EXIT_ERROR, EXIT_OK, EXIT_STOPPED
 from dba3c.job.world import World, run_job
@@ -113,6 +113,12 @@ class TrainedAgent:
         from dba3c.training import build
 
         return build.evaluation_env(self.config, threads())(n_sim)
+
+    def keras_model(self) -> Any:
+        """Return the network as a Keras model of Keras's own layers: observations in, policy and value out."""
+        from dba3c.training import build
+
+        return build.portable(self._agent, self.config)
 
     def _memory(self, count: int, state: Array | None, episode_start: Any) -> Array:
         shape = (count, self._agent.memory_size)

@@ -106,6 +106,9 @@ class Batch(NamedTuple):
         return int(self.rewards.size)
 
 
+BY_TIME = tuple(name for name in Batch._fields if name not in ("memory", "steps", "episodes"))  # [T or T + 1, B, …]
+
+
 class Gradient(NamedTuple):
     """What one rank brings to an update."""
 

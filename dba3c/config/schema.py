@@ -21,6 +21,7 @@ from dba3c.config.values import (
     SecondsOrNever,
     Slowdown,
     Steps,
+    Threads,
     Units,
     Weight,
     named,
@@ -74,6 +75,11 @@ class Actor(Section):
     queue_batches: Count
     carry: bool
     shards: Count
+    agents: Count | Literal["all"]
+    predictors: Threads
+    trainers: Threads
+    self_tuning: bool
+    tuning_seconds: Seconds
 
 
 class Algorithm(Section):

@@ -211,3 +211,9 @@ def refuse_large_experience(config: Config, ranks_of_host: int, available: int) 
             f"experience.capacity_steps={config.experience.capacity_steps}: {ranks} of this host would keep"
             f" {needed / 1e9:.1f} GB, but {available / 1e9:.1f} GB are available; use at most {fits}, or fewer ranks"
         )
+
+
+def tensorflow_threads(config: Config, cores: int) -> int:
+    """Return how many threads a call of TensorFlow may use: one, where several calls run side by side."""
+    side_by_side = config.actor.shards > 1 or config.actor.predictors + config.actor.trainers > 2
+    return 1 if side_by_side or config.actor.self_tuning else cores

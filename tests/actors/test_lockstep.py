@@ -8,10 +8,9 @@ from itertools import islice
 import numpy as np
 
 from dba3c.actors.lockstep import Lockstep
-from dba3c.actors.segment import BY_TIME
 from dba3c.seeds import GAMES, action_noise, game_seeds
 from dba3c.timings import Timings
-from dba3c.types import Batch
+from dba3c.types import BY_TIME, Batch
 from tests.fakes import scripted_env
 from tests.fakes.scripted_env import (
     CountingPolicy,

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from dba3c import networks
 from dba3c.config.schema import Config
-from dba3c.learning.agent import Agent
+from dba3c.learning.agent import Agent, one_sample_like
 from dba3c.networks import MEMORY
 from dba3c.training import build
-from dba3c.types import Array, Batch
+from dba3c.types import BY_TIME, Array, Batch
 from tests.fakes.batches import batch_of, spaces
 from tests.fakes.settings import settings
 
@@ -69,7 +69,9 @@ def slow_gradient(config: Config, agent: Agent, played: Batch, simulators: list[
                     ]
                 )
             nowhere = tf.zeros((1, len(simulators)), tf.bool)
-            outputs = net.forward(weights, tf.constant(played.observations[t, simulators]), memory, nowhere)
+            prepared = net.prepare(played.observations[t, simulators])
+            seen = tf.constant(prepared.numpy())  # a copy, as later steps are prepared in the same place
+            outputs = net.forward(weights, seen, memory, nowhere)
             memory = outputs[MEMORY]
             for name, steps in parts.items():
                 steps.append(outputs[name])
@@ -144,3 +146,12 @@ def test_loss_scale_multiplies_the_gradient() -> None:
     np.testing.assert_allclose(scaled.mean, 5 * usual.mean, rtol=1e-5, atol=1e-7)
     assert scaled.sums["gradient_norm"] == pytest.approx(5 * usual.sums["gradient_norm"], rel=1e-5)
     assert scaled.sums["policy_loss"] == usual.sums["policy_loss"]
+
+
+def test_a_made_up_sample_has_the_types_and_times_of_its_batch() -> None:
+    played = batch_of(STEPS, 0)
+    made_up = one_sample_like(played)
+    assert made_up.samples == STEPS
+    for name in BY_TIME:
+        before, now = getattr(played, name), getattr(made_up, name)
+        assert (now.dtype, len(now), now.shape[2:]) == (before.dtype, len(before), before.shape[2:]), name
