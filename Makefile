@@ -124,7 +124,7 @@ claims: setup
 	$(BIN)/python docs/claims/page.py
 
 large-batch: setup
-	$(BIN)/python docs/large-batch/page.py
+	$(BIN)/python docs/large-batch/large_batch.py
 
 claims-runs: setup
 	PYTHON=$(BIN)/python sh docs/claims/run.sh

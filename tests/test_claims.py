@@ -1,4 +1,4 @@
-"""The page about the papers' claims is what the logs that are kept of its experiments give."""
+"""The pages about the papers' claims and about large batches are what the kept logs give."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ DOCS = Path(__file__).parents[1] / "docs"
 def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scripts are found as they find each other."""
     monkeypatch.syspath_prepend(DOCS / "claims")
+    monkeypatch.syspath_prepend(DOCS / "large-batch")
 
 
 def run(*scores: float) -> Any:
     return import_module("evidence").Run(1, np.arange(1.0, len(scores) + 1), np.array(scores), 0.0, 0)
 
 
-def test_the_page_is_what_the_kept_logs_give() -> None:
-    assert import_module("page").text() == (DOCS / "claims.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("script", "name"), [("page", "claims.md"), ("large_batch", "large-batch.md")])
+def test_the_page_is_what_the_kept_logs_give(script: str, name: str) -> None:
+    assert import_module(script).text() == (DOCS / name).read_text(encoding="utf-8")
 
 
 def test_a_score_that_is_never_reached_takes_for_ever() -> None:

@@ -1,6 +1,6 @@
 """Write docs/large-batch.md and its picture from logs of Breakout and Catch, and from what dba3c bench strong predicts.
 
-python docs/large-batch/page.py
+python docs/large-batch/large_batch.py
 """
 
 import json
@@ -29,7 +29,10 @@ TARGET = 300  # of an evaluation
 NODES = (1, 4, 16, 64, 256)
 PAPER = {1: "14.2 h (batch 512)", 64: "21 (batch 2,048)"}  # figure 8, minutes to 300
 WANTED = (80, 512, 2048, 8192)  # effective batches; those of breakout.yaml are multiples of five
-Needed = dict[int, list[float]]  # effective batch → steps of each run
+PACE = HERE / "strong.json"  # of dba3c bench strong
+UNKNOWN = (
+    "None: `dba3c bench strong` has not been measured on an idle machine yet (`--json docs/large-batch/strong.json`)."
+)
 
 
 def breakout() -> dict[int, list[RunLog]]:
@@ -90,10 +93,9 @@ def catch() -> str:
 
 def minutes(runs: dict[int, list[RunLog]]) -> str:
     """Predict the minutes to an evaluation of 300, where both halves are known."""
-    paces = {
-        (row["batch"], row["nodes"]): row
-        for row in json.loads((HERE / "strong.json").read_text(encoding="utf-8"))["rows"]
-    }
+    if not PACE.is_file():
+        return UNKNOWN
+    paces = {(row["batch"], row["nodes"]): row for row in json.loads(PACE.read_text(encoding="utf-8"))["rows"]}
     rows = []
     for nodes in NODES:
         cells = []
