@@ -103,6 +103,7 @@ class Algorithm(Section):
 
 class Experience(Section):
     capacity_steps: Annotated[int, Field(ge=0, le=10**9), Number]
+    scope: Literal["local", "global"]
     warm_up_steps: Count
     steps_per_update: Count
     n_steps: Annotated[int, Field(ge=1, le=1000), Number]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dba3c import envs, networks
-from dba3c.actors.experience import Experience
+from dba3c.actors import experience
 from dba3c.actors.idle import Idle
 from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
@@ -115,8 +115,12 @@ def actor(
     timings: Timings,
     faults: Faults | None = None,
     say: Say = lambda _: None,
+    transport: Transport | None = None,
 ) -> Actor:
-    """Make this rank's actor; simulators are numbered through the whole job, by worker."""
+    """Make this rank's actor; simulators are numbered through the whole job, by worker.
+
+    `transport` brings what was drawn from other ranks' memories.
+    """
     if worker is None:
         return Idle()
 
@@ -138,7 +142,7 @@ def actor(
     if not config.experience.capacity_steps:
         return made
     spaces, history = envs.spaces(config.env), envs.history(config.env)
-    return Experience(config, made, policy, spaces, history, worker, timings)
+    return experience.make(config, made, policy, spaces, history, worker, transport, timings)
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:

@@ -200,7 +200,7 @@ def refuse_unusable(config: Config, world: World) -> None:
 def refuse_large_experience(config: Config, ranks_of_host: int, available: int) -> None:
     """Refuse replay memories that will not fit on this host, beside each other, before hours have filled them."""
     from dba3c import envs  # loads ale-py, which --help need not wait for
-    from dba3c.actors.experience import bytes_per_step
+    from dba3c.actors.ring import bytes_per_step
 
     per_step = bytes_per_step(envs.spaces(config.env), envs.history(config.env))
     needed = per_step * config.experience.capacity_steps * ranks_of_host

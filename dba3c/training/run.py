@@ -61,7 +61,8 @@ class Run:
         self._log.open(world, self._resume())
         self._log.phase(f"starting {world.size * config.env.n_sim} simulators")
         worker, say = build.worker(config.comm, world.hosts, world.rank), self._ranks.say_here
-        self._actor = build.actor(config, self._agent, worker, world.threads, self._timings, faults, say)
+        around = world.threads, self._timings, faults, say, self._ranks.transport
+        self._actor = build.actor(config, self._agent, worker, *around)
         self._check = CheckWeights(config, self._agent, self._ranks)
         self._evaluate = Evaluate(config, self._agent, self._ranks, self._state, self._log)
         self._save = Save(config, self._ranks, self._state, self._actor, self._log, self._directory)
