@@ -155,6 +155,7 @@ class Evaluate(Section):
     epsilon: Probability
     sticky: Fraction | Literal["auto"]
     max_frames: Count
+    starts: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class Checkpoint(Section):
@@ -230,7 +231,8 @@ class Config(Section):
         random = self.evaluate.policy == "epsilon"
         chosen = f"epsilon-greedy ({self.evaluate.epsilon:g})" if random else self.evaluate.policy
         sticky = self.evaluation_sticky
-        return f"{chosen} episodes" + (f" with sticky actions {sticky:g}" if sticky else "")
+        started = "" if self.evaluate.starts == "none" else f" from the starts of {self.evaluate.starts}"
+        return f"{chosen} episodes" + (f" with sticky actions {sticky:g}" if sticky else "") + started
 
     @property
     def without_probe(self) -> Config:

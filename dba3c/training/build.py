@@ -18,6 +18,7 @@ from dba3c.config.messages import ConfigError
 from dba3c.config.nearest_preset import shown
 from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
+from dba3c.envs.starts import StartedEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.clipping import GuardedLearner, Learner
@@ -29,6 +30,7 @@ from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
 from dba3c.seeds import REBUILT, game_seeds
 from dba3c.timings import Timings
+from dba3c.training.evaluation import read_starts
 from dba3c.training.injected import Faults, FaultyEnv
 from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Transport, VectorEnv
 
@@ -147,10 +149,15 @@ def actor(
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:
     """Say how to make simulators for evaluation: only the end of the game, or the length limit, ends an episode."""
-    settings, frames = config.evaluation_env, config.evaluate.max_frames
+    settings, frames, starts = config.evaluation_env, config.evaluate.max_frames, read_starts(config)
+
+    def simulators(n_sim: int) -> VectorEnv:
+        if starts:
+            return StartedEnv(lambda: envs.make(settings, 1, 1, frames), n_sim, starts)
+        return envs.make(settings, n_sim, threads, frames)
 
     def make(n_sim: int) -> VectorEnv:
-        return rebuilding(config, lambda: envs.make(settings, n_sim, threads, frames), lambda _: np.arange(n_sim))
+        return rebuilding(config, lambda: simulators(n_sim), lambda _: np.arange(n_sim))
 
     return make
 
