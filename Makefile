@@ -8,6 +8,7 @@
 # make lint    ruff and mypy
 # make faults  runs the tests of faults, here and on the cluster, and writes what happened to docs/faults.md
 # make soak    sends a training a hundred random signals; its final weights must equal those of an unbroken run
+# make documented   runs every command block of README and docs in a fresh clone, an hour (ARGS=README.md: that page alone)
 # make crafted reads 1,000 crafted checkpoints, 300 run directories, 2,000 command lines and configurations
 # make oversubscribed   trains 16 ranks on cores that another program keeps busy; there must be no false alarm
 # make bench   measures the speed of training on this machine
@@ -41,7 +42,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak oversubscribed crafted lint setup setup-dev bench results scores horovod cluster-packages cluster-up cluster-down validate algorithms clean
+.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak documented oversubscribed crafted lint setup setup-dev bench results scores horovod cluster-packages cluster-up cluster-down validate algorithms clean
 
 help:
 	@sed -n 's/^# \(make \)/\1/p' $(firstword $(MAKEFILE_LIST))
@@ -93,6 +94,9 @@ faults: setup-dev cluster-packages
 
 soak: setup-dev
 	$(BIN)/python -m tests.faults.soak $(ARGS)
+
+documented: setup-dev cluster-packages
+	$(BIN)/python -m tests.end_to_end.documented $(ARGS)
 
 oversubscribed: setup-dev
 	$(BIN)/python -m tests.faults.oversubscribed $(ARGS)

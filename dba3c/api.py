@@ -114,6 +114,12 @@ class TrainedAgent:
 
         return build.evaluation_env(self.config, threads())(n_sim)
 
+    def keras_model(self) -> Any:
+        """Return the network as a Keras model of Keras's own layers: observations in, policy and value out."""
+        from dba3c.training import build
+
+        return build.portable(self._agent, self.config)
+
     def _memory(self, count: int, state: Array | None, episode_start: Any) -> Array:
         shape = (count, self._agent.memory_size)
         memory = np.zeros(shape, np.float32) if state is None else np.array(state, np.float32)

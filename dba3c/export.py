@@ -1,26 +1,27 @@
 """Export a run's agent, or its logs, as small files.
 
-python -m dba3c.export runs/breakout                      the agent, as breakout.npz
-python -m dba3c.export runs/breakout --logs docs/runs     the logs, for the table of results
-python -m dba3c.export breakout --starts points.json      start points for evaluations (evaluate.starts)
+dba3c export runs/breakout                      the agent, as breakout.npz
+dba3c export runs/breakout --out agent.onnx     its network, for programs without dba3c; or agent.keras
+dba3c export runs/breakout --logs docs/runs     the logs, for the table of results
+dba3c export breakout --starts points.json      start points for evaluations, from sampled episodes
 """
 
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import file_name
-from dba3c.job import command_line, cores
+from dba3c.job import command_line
 from dba3c.job.command_line import Parser, checked_path, new_file
 from dba3c.job.process import load_tensorflow
 from dba3c.run_files import logs, trained_agents, write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.logs import MOST_ROWS, RunLog, export_logs
-from dba3c.training.evaluation import POINTS_OF_AN_EPISODE, start_points
 
-EPISODES = 10  # whose points are written
+NETWORKS = (".keras", ".onnx")  # files that programs without dba3c can load
 
 
 def parser() -> Parser:
@@ -28,24 +29,17 @@ def parser() -> Parser:
         prog="dba3c export",
         plugins=True,
         description="Write the agent of a run to one small file (weights in 16 bits, configuration, progress and score;"
-        " no optimizer state) for dba3c evaluate FILE and record FILE: the weights with the highest"
-        " score in an evaluation, or the newest ones if there was none. With --logs,"
-        f" copy its config.yaml, its summary.json and at most {MOST_ROWS} rows of its metrics.csv instead. With"
-        f" --starts, write {POINTS_OF_AN_EPISODE} points of each of {EPISODES} sampled episodes, where evaluations can"
-        " start.",
+        " no optimizer state) for dba3c evaluate FILE and record FILE: the weights with the highest score in an"
+        " evaluation, or the newest ones if there was none. With --out FILE.keras or FILE.onnx, write its network for"
+        " programs without dba3c. With --logs, copy its config.yaml, its summary.json and at most"
+        f" {MOST_ROWS} rows of its metrics.csv instead. With --starts, write points where evaluations can start.",
     )
-    parser.add_argument(
-        "path", type=checked_path, metavar="RUN_DIR", help="run directory; for --starts also an agent file or a game"
-    )
-    parser.add_argument("--out", type=checked_path, metavar="FILE", help="agent file (default: GAME.npz)")
+    also = "for a .keras or .onnx file or --starts also an agent file or the game of an agent that comes with dba3c"
+    parser.add_argument("path", type=checked_path, metavar="RUN_DIR", help=f"run directory; {also}")
+    parser.add_argument("--out", type=checked_path, metavar="FILE", help="default: GAME.npz; or FILE.keras, FILE.onnx")
     parser.add_argument("--newest", action="store_true", help="the newest weights, not those that have played best")
-    parser.add_argument(
-        "--logs",
-        type=checked_path,
-        metavar="FOLDER",
-        help="write the logs to FOLDER/NAME, where NAME is that of RUN_DIR",
-    )
-    parser.add_argument("--starts", type=new_file, metavar="FILE", help="write start points of its game to FILE")
+    parser.add_argument("--logs", type=checked_path, metavar="FOLDER", help="write the logs to FOLDER/NAME of RUN_DIR")
+    parser.add_argument("--starts", type=new_file, metavar="FILE", help="write points of sampled episodes to FILE")
     return parser
 
 
@@ -55,8 +49,10 @@ def main(argv: list[str]) -> int:
 
 def export(argv: list[str]) -> None:
     options = parser().parse_args(argv)
-    if options.starts is not None:
-        export_starts(str(options.path), options.starts)
+    file = options.starts or options.out
+    if options.starts or (options.logs is None and file is not None and file.suffix in NETWORKS):
+        write_atomically(file, content(options))
+        print(f"{options.path} → {file}")
         return
     (run,) = logs.read([options.path])
     try:
@@ -70,20 +66,18 @@ def export(argv: list[str]) -> None:
     print(f"{options.path} → {target}")
 
 
-def export_starts(agent: str, file: Path) -> None:
-    """Let an agent play with sampled actions, and write points of its episodes to a file."""
-    from dba3c.envs import resolve_title, starts  # loads gymnasium, which --help need not wait for
+def content(options: Namespace) -> bytes:
+    """Return the network of an agent for programs without dba3c, or points of episodes that it plays."""
+    from dba3c.envs import resolve_title
 
-    saved = trained_agents.named(agent, resolve_title, "RUN_DIR")
-    threads = cores.threads_for(cores.core_shares([cores.place("")])[0])
-    load_tensorflow(threads)
-    from dba3c.training import build
+    saved = trained_agents.named(str(options.path), resolve_title, "RUN_DIR", not options.newest)
+    load_tensorflow(1)
+    from dba3c.networks.portable import encode
+    from dba3c.training import build, evaluation
 
-    changes = {"policy": "sampled", "games": EPISODES, "probe_games": 0, "starts": "none"}
-    config = saved.config.model_copy(update={"evaluate": saved.config.evaluate.model_copy(update=changes)})
-    points = start_points(config, build.trained(saved), build.evaluation_env(config, threads))
-    write_atomically(file, starts.encode(config.evaluation_env, points))
-    print(f"{agent} → {file}: {len(points)} start points of {EPISODES} sampled episodes of {config.env.game}")
+    if options.starts:
+        return evaluation.encoded_starts(saved.config, build.trained(saved), lambda c: build.evaluation_env(c, 1))
+    return encode(build.portable(build.trained(saved), saved.config), options.out.suffix)
 
 
 def with_score(saved: Checkpoint, run: RunLog) -> Checkpoint:

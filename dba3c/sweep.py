@@ -39,7 +39,7 @@ def parser() -> Parser:
     )
     parser.add_argument("file", type=checked_path, metavar="FILE", help="yaml with games, seeds and settings")
     parser.add_argument(
-        "--out", type=checked_path, metavar="FOLDER", help="of the runs (default: runs/ and FILE's name)"
+        "--out", type=checked_path, metavar="FOLDER", help="folder for the runs (default: runs/NAME, for NAME.yaml)"
     )
     parser.add_argument(
         "--jobs", type=int, metavar="K", help="trainings at a time (default: one for every `ranks` cores)"

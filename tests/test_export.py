@@ -163,3 +163,23 @@ def test_starts_that_cannot_be_read_are_refused(here: Path, content: str | None,
         (here / "points.json").write_text(content, encoding="utf-8")
     with pytest.raises(ConfigError, match=rf"^evaluate\.starts=points\.json: {complaint}"):
         read_starts(settings("evaluate.starts=points.json"))
+
+
+def test_networks_are_exported_for_programs_without_us(run_dir: Path, here: Path, config: Config) -> None:
+    """In full precision; keras and onnxruntime load them in tests/networks/test_portable.py."""
+    assert main([str(run_dir), "--out=agent.keras"]) == 0
+    assert main([str(run_dir), "--out=agent.onnx", "--newest"]) == 0
+    weights = untrained(config).weights
+    assert min((here / name).stat().st_size for name in ("agent.keras", "agent.onnx")) > weights.nbytes
+
+
+def test_a_network_is_exported_of_an_agent_file_too(run_dir: Path, here: Path) -> None:
+    assert main([str(run_dir)]) == 0
+    assert main(["space_invaders.npz", "--out=agent.keras"]) == 0
+    assert (here / "agent.keras").is_file()
+
+
+def test_an_agent_whose_network_cannot_be_found_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nowhere.npz", "--out=agent.onnx"]) == 2
+    assert capsys.readouterr().err.startswith("dba3c: RUN_DIR=nowhere.npz: is no run directory with checkpoints")
+    assert not (here / "agent.onnx").exists()

@@ -36,6 +36,7 @@ from dba3c.config import loading
 from dba3c.run_files.display import Display
 from dba3c.run_files.progress import Progress
 from dba3c.training import order
+from tests.end_to_end import documented
 from tests.fakes import registry
 
 ROOT = Path(__file__).parents[1]
@@ -111,8 +112,8 @@ def test_the_example_of_an_own_algorithm_environment_and_network_trains(tmp_path
 
 
 def code(page: Path) -> list[str]:
-    """The lines of a page that are code: blocks, without comments and with continued lines joined, and spans."""
-    text = re.sub(r"```python\n.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    """The lines of a page that are code: commands, without comments and with continued lines joined, and spans."""
+    text = re.sub(r"```[a-z]+\n.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     blocks = "".join(re.findall(r"```\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
     lines = [line.partition("  #")[0] for line in blocks.splitlines()]
     return lines + re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
@@ -161,6 +162,22 @@ def test_commands_are_understood_as_they_are_written(page: Path) -> None:
         assert verb in COMMANDS
         if words:  # a name alone speaks of the command
             PARSERS[verb](words)  # ConfigError for what it does not understand
+
+
+@page
+def test_every_command_block_is_run_by_make_documented(page: Path) -> None:
+    name = str(page.relative_to(ROOT))
+    if name in documented.PAGES:
+        assert list(documented.steps(name))  # a shell understands each
+    else:
+        assert not {"", "python"} & {language for language, _ in documented.blocks(name)}
+
+
+def test_what_is_shortened_or_left_out_is_still_in_the_documents() -> None:
+    lines = [line.partition("  #")[0].rstrip() for page in PAGES for line in page.read_text("utf-8").splitlines()]
+    marks = {*documented.MARKS["shortened"], *documented.MARKS["left out"]}
+    assert marks - {*lines} == set()
+    assert {*documented.MARKS["before"]} <= {*documented.PAGES}
 
 
 def test_readme_shows_every_command() -> None:

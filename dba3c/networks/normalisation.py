@@ -69,6 +69,10 @@ class Normaliser:
         mean, scale = tf.unstack(self._numbers.read_value())
         return tf.clip_by_value((observations - mean) * scale, -MOST, MOST)
 
+    def mean_and_scale(self) -> Array:
+        """Return what observations are normalised by, [2, numbers]; of no numbers, if they are not."""
+        return np.asarray(self._numbers.numpy())
+
     def increments(self, batch: Batch) -> Array:
         """Sum up what a batch adds to the statistics."""
         values = {

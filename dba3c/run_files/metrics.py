@@ -171,7 +171,7 @@ class RunMetrics:
                 work()
             except (Exception, SystemExit) as error:  # rich leaves by SystemExit when a pipe breaks
                 self._display_works = False
-                self.say(f"the terminal cannot be written: {error}; training continues, messages are in log.txt")
+                self.say(f"cannot write to the terminal: {error}; training continues, messages go to log.txt")
 
     def close(self, summary: Json | None) -> None:
         """Write a last row of what no other row has, however short the run was, and the summary."""

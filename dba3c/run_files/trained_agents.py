@@ -30,7 +30,7 @@ def add_agent_options(parser: ArgumentParser, games: int) -> None:
     parser.add_argument("path", type=Path, nargs="?", metavar="RUN_DIR", help="run directory, checkpoint or agent file")
     parser.add_argument("--pretrained", metavar="GAME", help="instead: the agent of this game that comes with dba3c")
     parser.add_argument("--games", type=int, default=games, help=f"episodes to play (default: {games})")
-    parser.add_argument("--seed", type=int, help="another seed than the training's")
+    parser.add_argument("--seed", type=int, help="a seed other than the training's")
     policy = parser.add_mutually_exclusive_group()
     policy.add_argument("--greedy", action="store_const", const="greedy", dest="policy", help="take the best actions")
     policy.add_argument(

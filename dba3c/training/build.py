@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,6 +84,14 @@ def trained(saved: Checkpoint) -> Agent:
     learned.load(saved.weights, clock)
     learned.normaliser.restore(saved.statistics)
     return learned
+
+
+def portable(agent: Agent, config: Config) -> Any:
+    """Make a Keras model of the agent's network, for programs without dba3c."""
+    from dba3c.networks.portable import portable
+
+    heads, weights = agent.algorithm.heads, agent.weights.numpy()
+    return portable(config.model, envs.spaces(config.env), heads, agent.layout, weights, agent.normaliser)
 
 
 def guarded(learner: Learner, agent: Agent, ranks: Callable[[], Ranks]) -> Learner:

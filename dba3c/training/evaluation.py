@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,12 +11,13 @@ import numpy as np
 from dba3c.actors.single_episodes import MakeEnv, Watch, play, seeds_of
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
-from dba3c.envs.starts import Start, decode
+from dba3c.envs.starts import Start, decode, encode
 from dba3c.run_files import untrusted
 from dba3c.seeds import STARTS, draw
 from dba3c.types import Policy, Transport
 
-POINTS_OF_AN_EPISODE = 10
+EPISODES = 10  # that start points are taken from
+POINTS_OF_AN_EPISODE = 10  # a hundred in all, as Gorila had
 MOST_BYTES = 10**8  # of a file of start points
 
 
@@ -54,11 +56,18 @@ def share_games(
     return [every[number] for number in games]
 
 
-def start_points(config: Config, policy: Policy, make_env: MakeEnv, watch: Watch = lambda _: None) -> list[Start]:
+def encoded_starts(config: Config, policy: Policy, make_env: Callable[[Config], MakeEnv]) -> bytes:
+    """Play some episodes with sampled actions; return points of them as the content of a file for evaluate.starts."""
+    changes = {"policy": "sampled", "games": EPISODES, "probe_games": 0, "starts": "none"}
+    sampled = config.model_copy(update={"evaluate": config.evaluate.model_copy(update=changes)})
+    return encode(config.evaluation_env, start_points(sampled, policy, make_env(sampled)))
+
+
+def start_points(config: Config, policy: Policy, make_env: MakeEnv) -> list[Start]:
     """Play the configured episodes, and take points at random of each."""
     numbers = np.arange(config.evaluate.games)
     points = []
-    for number, episode in enumerate(play(config, policy, make_env, numbers, watch)):
+    for number, episode in enumerate(play(config, policy, make_env, numbers, lambda _: None)):
         seed = int(seeds_of(config, policy, numbers[number : number + 1])[0])
         drawn = draw(config.train.seed, STARTS, number, np.arange(POINTS_OF_AN_EPISODE))
         for length in np.sort(drawn % np.uint64(len(episode.actions))).tolist():

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes import real_jobs
 
 PAGE = (real_jobs.ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-PLAY, REMEMBER, TRAIN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PLAY, REMEMBER, SAVE, ONNX, TRAIN = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def script(folder: Path, text: str) -> str:
@@ -31,6 +31,14 @@ def test_the_agent_wins_in_the_wrappers_of_gymnasium(tmp_path: Path) -> None:
 def test_an_agent_plays_in_simulators_of_its_own(tmp_path: Path) -> None:
     result = real_jobs.run(0, script(tmp_path, REMEMBER))
     assert (result.code, result.output) == (0, "")
+
+
+def test_an_agent_is_taken_to_programs_without_us(tmp_path: Path) -> None:
+    export = 'import dba3c.__main__\nassert dba3c.__main__.main("export pong --out pong.onnx".split()) == 0\n'
+    result = real_jobs.run(0, script(tmp_path, SAVE + export + ONNX))
+    assert result.code == 0, result.output
+    assert "best action: [" in result.output
+    assert (tmp_path / "pong.keras").stat().st_size > 2e6
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
