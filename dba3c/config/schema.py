@@ -21,6 +21,7 @@ from dba3c.config.values import (
     SecondsOrNever,
     Slowdown,
     Steps,
+    Threads,
     Units,
     Weight,
     named,
@@ -74,6 +75,11 @@ class Actor(Section):
     queue_batches: Count
     carry: bool
     shards: Count
+    agents: Count | Literal["all"]
+    predictors: Threads
+    trainers: Threads
+    self_tuning: bool
+    tuning_seconds: Seconds
 
 
 class Algorithm(Section):
@@ -196,8 +202,7 @@ class Config(Section):
     @property
     def several_passes(self) -> bool:
         """Whether a segment is learned from in algorithm.passes × algorithm.minibatches updates."""
-        q_lambda = self.algorithm.name == "q" and self.algorithm.returns == "lambda"
-        return self.algorithm.name == "ppo" or q_lambda
+        return self.algorithm.name == "ppo" or (self.algorithm.name, self.algorithm.returns) == ("q", "lambda")
 
     @property
     def whole_segments(self) -> bool:
@@ -221,15 +226,13 @@ class Config(Section):
     @property
     def evaluation_sticky(self) -> float:
         """The probability that a frame of an evaluation repeats the previous action."""
-        if self.env.profile == "paper":
-            return PAPER_STICKY
-        return self.env.sticky if self.evaluate.sticky == "auto" else self.evaluate.sticky
+        wanted = self.env.sticky if self.evaluate.sticky == "auto" else self.evaluate.sticky
+        return PAPER_STICKY if self.env.profile == "paper" else wanted
 
     @property
     def evaluation_episodes(self) -> str:
         """What is played in an evaluation, for messages: greedy episodes."""
-        random = self.evaluate.policy == "epsilon"
-        chosen = f"epsilon-greedy ({self.evaluate.epsilon:g})" if random else self.evaluate.policy
+        chosen = self.evaluate.policy.replace("epsilon", f"epsilon-greedy ({self.evaluate.epsilon:g})")
         sticky = self.evaluation_sticky
         started = "" if self.evaluate.starts == "none" else f" from the starts of {self.evaluate.starts}"
         return f"{chosen} episodes" + (f" with sticky actions {sticky:g}" if sticky else "") + started

@@ -30,7 +30,9 @@ def resolve_game(name: str, field: str) -> str:
         near = suggest(plain, known) or f"; dba3c games lists the {len(known) - len(FOR_TWO)} there are"
         raise ConfigError(f"{field}={shown(name)}: no such game in ale-py{near}")
     if known[plain] in FOR_TWO:
-        raise ConfigError(f"{field}={shown(name)}: needs two players, but an agent plays alone; choose another game")
+        raise ConfigError(
+            f"{field}={shown(name)}: is for two players only, but an agent plays alone; choose another game"
+        )
     return known[plain]
 
 

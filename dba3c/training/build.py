@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from dba3c import envs, networks
 from dba3c.actors import experience
+from dba3c.actors.asynchronous import Async
 from dba3c.actors.idle import Idle
+from dba3c.actors.self_tuning import MOST_THREADS, SelfTuning
 from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
 from dba3c.comm.allreduce import Surroundings
-from dba3c.config import consistency, names
+from dba3c.config import names
+from dba3c.config.comparison import SHAPING, shown
 from dba3c.config.messages import ConfigError
-from dba3c.config.nearest_preset import shown
 from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
 from dba3c.envs.starts import StartedEnv
@@ -23,7 +25,7 @@ from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.clipping import GuardedLearner, Learner
 from dba3c.learning.optimizers import FlatOptimizer
-from dba3c.learning.shards import Shards
+from dba3c.learning.shards import Shards, Trainers
 from dba3c.networks.normalisation import normaliser_for
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
@@ -51,7 +53,7 @@ def agent(config: Config, first: Checkpoint | None = None) -> Agent:
 def check_start(first: Checkpoint, config: Config, parameters: int) -> None:
     """Raise ConfigError if the weights of an agent have no meaning for a network of this configuration."""
     there, here = first.config.flat(), config.flat()
-    for name in consistency.SHAPING:
+    for name in SHAPING:
         if there[name] != here[name]:
             old, new = shown(there[name]), shown(here[name])
             raise ConfigError(
@@ -73,7 +75,7 @@ def agent_for(config: Config, spaces: Spaces) -> Agent:
     network = networks.build(config.model, spaces, algorithm.heads, config.train.seed, normaliser)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
-    return Agent(network, algorithm, spaces, clip, scale, seed, total_steps, Shards(config.actor.shards))
+    return Agent(network, algorithm, clip, scale, seed, total_steps, Shards(config.actor.shards))
 
 
 def trained(saved: Checkpoint) -> Agent:
@@ -84,6 +86,13 @@ def trained(saved: Checkpoint) -> Agent:
     learned.load(saved.weights, clock)
     learned.normaliser.restore(saved.statistics)
     return learned
+
+
+def trainers(config: Config, agent: Agent, actor: Callable[[], Actor]) -> Learner:
+    """Return what computes gradients: the agent itself, or threads that do so side by side."""
+    if config.actor.trainers == 1 and not config.actor.self_tuning:
+        return agent
+    return Trainers(agent, lambda: cast(SelfTuning | Async, actor()).crew, max(MOST_THREADS, config.actor.trainers))
 
 
 def portable(agent: Agent, config: Config) -> Any:
@@ -149,6 +158,8 @@ def actor(
 
     make_actor = names.find("actor.kind", config.actor.kind)
     made: Actor = make_actor(config, simulators, policy, worker * config.env.n_sim, threads, timings)
+    if config.actor.self_tuning:
+        return SelfTuning(config, made, cast(Async, made).crew, say)
     if not config.experience.capacity_steps:
         return made
     spaces, history = envs.spaces(config.env), envs.history(config.env)

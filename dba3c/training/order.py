@@ -202,7 +202,7 @@ def refuse_unusable(config: Config, world: World) -> None:
 def refuse_large_experience(config: Config, ranks_of_host: int, available: int) -> None:
     """Refuse replay memories that will not fit on this host, beside each other, before hours have filled them."""
     from dba3c import envs  # loads ale-py, which --help need not wait for
-    from dba3c.actors.ring import bytes_per_step
+    from dba3c.actors.experience import bytes_per_step
 
     per_step = bytes_per_step(envs.spaces(config.env), envs.history(config.env))
     needed = per_step * config.experience.capacity_steps * ranks_of_host
@@ -213,3 +213,9 @@ def refuse_large_experience(config: Config, ranks_of_host: int, available: int) 
             f"experience.capacity_steps={config.experience.capacity_steps}: {ranks} of this host would keep"
             f" {needed / 1e9:.1f} GB, but {available / 1e9:.1f} GB are available; use at most {fits}, or fewer ranks"
         )
+
+
+def tensorflow_threads(config: Config, cores: int) -> int:
+    """Return how many threads a call of TensorFlow may use: one, where several calls run side by side."""
+    side_by_side = config.actor.shards > 1 or config.actor.predictors + config.actor.trainers > 2
+    return 1 if side_by_side or config.actor.self_tuning else cores

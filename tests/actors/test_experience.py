@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from dba3c.actors.experience import Everyones, Experience, Own
+from dba3c.actors.experience import Everyones, Experience, Own, Ring, bytes_per_step
 from dba3c.actors.lockstep import Lockstep
-from dba3c.actors.ring import Ring, bytes_per_step
 from dba3c.timings import Timings
 from dba3c.types import BY_TIME, Array, Batch, Prediction, Spaces, Step, Transport
 from tests.fakes.loopback import Loopback

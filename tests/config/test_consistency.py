@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dba3c.config import consistency, loading
-from dba3c.config.consistency import FIXED, differences
+from dba3c.config.comparison import FIXED, differences
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from tests.fakes.settings import settings
@@ -121,6 +121,24 @@ def test_shards_are_equal_parts_of_a_lockstep_actor() -> None:
         load(*lockstep, "actor.shards=4")
     with pytest.raises(ConfigError, match=r"^actor\.shards=2: actor\.kind=async .* use lockstep"):
         load("actor.shards=2")
+
+
+def test_threads_of_the_async_actor() -> None:
+    config = load("actor.predictors=2", "actor.trainers=3", "actor.agents=5", "actor.self_tuning=true")
+    assert (config.actor.predictors, config.actor.trainers, config.actor.agents) == (2, 3, 5)
+    lockstep = ("actor.kind=lockstep", "train.batch_size=auto")
+    for words in ("agents=1", "predictors=2", "trainers=2", "self_tuning=true"):
+        with pytest.raises(ConfigError, match=rf"^actor\.{words}: actor\.kind=lockstep .* use async"):
+            load(*lockstep, f"actor.{words}")
+    with pytest.raises(ConfigError, match=r"^actor\.agents=3: env\.n_sim=10 .* are 2 agents; raise env\.n_sim"):
+        load("actor.group_size=5", "actor.agents=3")
+    with pytest.raises(ConfigError, match=r"^actor\.trainers=2: only with comm\.strategy=allreduce"):
+        load("actor.trainers=2", "comm.strategy=server")
+    with pytest.raises(ConfigError, match=r"^actor\.self_tuning=true: .* cannot be late"):
+        load("actor.self_tuning=true", "env.normalise_rewards=true")
+    consistency.check_ranks(load("actor.self_tuning=true"), 1)
+    with pytest.raises(ConfigError, match=r"^actor\.self_tuning=true: 2 ranks .* use one rank"):
+        consistency.check_ranks(load("actor.self_tuning=true"), 2)
 
 
 def test_backups_and_slow_ranks_must_exist() -> None:
