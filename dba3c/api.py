@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dba3c.config import auto, loading, plugins
+from dba3c.config.comparison import shown
 from dba3c.config.messages import ConfigError
 from dba3c.config.names import Key, register
-from dba3c.config.nearest_preset import shown
 from dba3c.job import cores, process
 from dba3c.job.exit import EXIT_ERROR, EXIT_OK, EXIT_STOPPED
 from dba3c.job.world import World, run_job

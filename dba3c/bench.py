@@ -1,7 +1,4 @@
-"""Measure speed on this machine, or under mpirun or srun on many.
-
-python -m dba3c.bench pipeline --preset fast
-"""
+"""Measure speed on this machine, or under mpirun or srun on many: python -m dba3c.bench pipeline --preset fast."""
 
 from __future__ import annotations
 
@@ -14,17 +11,18 @@ from dba3c.benchmarks import (
     Command,
     Measurement,
     complete,
-    launching,
     parts,
     peers,
     pipeline,
     scaling,
     servers,
     stragglers,
+    threads,
 )
-from dba3c.benchmarks.launching import open_bar, show
+from dba3c.benchmarks.launching import answer, cores, open_bar, run, show
 from dba3c.benchmarks.peers import control
 from dba3c.benchmarks.prediction import strong, weak
+from dba3c.benchmarks.threads import crew
 from dba3c.job.command_line import Parser
 from dba3c.job.exit import EXIT_OK, agreed
 from dba3c.job.world import World, launched, run_job
@@ -34,6 +32,8 @@ from dba3c.types import Json
 MEASUREMENTS: dict[str, Measurement] = {
     "parts": parts,
     "pipeline": pipeline,
+    "threads": threads,
+    "crew": crew,
     "peers": peers,
     "control": control,
     "stragglers": stragglers,
@@ -63,7 +63,7 @@ def parse(argv: list[str]) -> Namespace:
 def main(argv: list[str]) -> int:
     if launched() and TOGETHER.keys() & set(argv[:1]):
         return run_job(lambda world: measure_together(world, argv))
-    return launching.command("bench", lambda: measure(parse(argv), argv))
+    return answer("bench", lambda: measure(parse(argv), argv))
 
 
 def measure_together(world: World, argv: list[str]) -> int:
@@ -79,8 +79,8 @@ def measure_together(world: World, argv: list[str]) -> int:
 def measure(options: Namespace, argv: list[str]) -> None:
     if options.command in TOGETHER:  # again, on one rank per core, or on ranks that sleep most of the time
         asleep = options.command == "servers"
-        ranks = servers.RANKS if asleep else launching.cores()
-        launching.run(ranks, "dba3c.bench", argv, show=True, oversubscribe=asleep)
+        ranks = servers.RANKS if asleep else cores()
+        run(ranks, "dba3c.bench", argv, show=True, oversubscribe=asleep)
         return
     with open_bar() as bar:
         result = MEASUREMENTS[options.command].measure(options, bar)

@@ -86,8 +86,7 @@ def train(world: World, argv: list[str], callback: Callback | None = None) -> in
     first = world.comm.bcast(agreed(world, lambda: order.first_agent(asked) if world.rank == 0 else None))
     claim = agreed(world, lambda: prepare_directory(planned.run_dir) if world.rank == 0 else None)
     report_to(planned.run_dir)
-    # Shards bring their own threads.
-    load_tensorflow(1 if planned.config.actor.shards > 1 else world.threads, world.phase)
+    load_tensorflow(order.tensorflow_threads(planned.config, world.threads), world.phase)
     from dba3c.training.run import Run  # imports TensorFlow
 
     with claim or nullcontext():

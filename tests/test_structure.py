@@ -52,7 +52,7 @@ LIBRARIES = {  # heavy or system libraries and the only rooms that may import th
     "horovod": {"comm"},
     "ale_py": {"envs", "film"},
     "gymnasium": {"envs", "film", "types"},  # types: its spaces
-    "cv2": {"envs"},
+    "cv2": {"envs", "networks"},
     "yaml": {"config"},
     "keras": {"networks"},
 }

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dba3c.actors import MakeSimulators
-from dba3c.actors.episodes import RunningEpisodes
-from dba3c.actors.segment import Segment, final_values, remembered
+from dba3c.actors.segment import RunningEpisodes, Segment, final_values, remembered, side_by_side
 from dba3c.actors.sharded import Sharded
 from dba3c.config.schema import Config
 from dba3c.seeds import GAMES, action_noise, game_seeds
@@ -32,7 +31,7 @@ def make(
         Lockstep(config, simulators(start, size, 1), policy, start, spent)
         for start, spent in zip(starts, timings_of_shards, strict=True)
     ]
-    return Sharded(actors, timings, timings_of_shards)
+    return Sharded(actors, side_by_side([actor.segment for actor in actors]), timings, timings_of_shards)
 
 
 class Lockstep:
@@ -45,12 +44,12 @@ class Lockstep:
         self._seed = config.train.seed
         self._carry = config.actor.carry
         self._simulators = first_simulator + np.arange(env.n_sim)  # numbers in the whole job
-        self._segment = Segment(config, env, policy.memory_size)
+        self.segment = Segment(config, env, policy.memory_size)
 
     def restart(self, update: int) -> None:
         self._start = update
         self._step = 0
-        self._segment.clear()
+        self.segment.clear()
         self._running = RunningEpisodes(self._env.n_sim)
         self._episodes: list[Episode] = []
         self._carried: tuple[Prediction, int] | None = None
@@ -62,26 +61,26 @@ class Lockstep:
 
     def __next__(self) -> Batch | None:
         version = self._policy.version
-        while not self._segment.full:
+        while not self.segment.full:
             if self._policy.version != version:  # an update went ahead without us: use its weights in a new segment
-                self._segment.clear()
+                self.segment.clear()
                 return None
             self._play_one_step()
         episodes, self._episodes = self._episodes, []
         version = self._policy.version
         closing = self._predict()
         self._carried = (closing, version) if self._carry else None
-        return self._segment.finish(self._observations, closing, episodes)
+        return self.segment.finish(self._observations, closing, episodes)
 
     def _play_one_step(self) -> None:
         """Step with new predictions or, with actor.carry, those that have closed the segment before."""
         prediction, version = self._carried or (self._predict(), self._policy.version)
         self._carried = None
-        self._segment.predicted(self._observations, prediction, version, self._memory)
+        self.segment.predicted(self._observations, prediction, version, self._memory)
         with self._timings.measure("env"):
             step = self._env.step(prediction.actions)
         bootstraps = final_values(self._policy, step, self._simulators, prediction.memory)
-        self._segment.stepped(step, bootstraps, self._policy.reward_scale)
+        self.segment.stepped(step, bootstraps, self._policy.reward_scale)
         self._episodes += self._running.count(step)
         self._memory = remembered(prediction.memory, step)
         self._observations = step.observations

@@ -1,12 +1,19 @@
-"""Segments of play while they are being written: what the lockstep and the async actor share."""
+"""Segments and episodes while they are being played: what the lockstep and the async actor share."""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Sequence
 
 import numpy as np
 
 from dba3c.config.schema import Config
 from dba3c.learning.returns import n_step_returns
-from dba3c.types import BY_TIME, NOTHING, Array, Batch, Episode, Policy, Prediction, Step, VectorEnv
+from dba3c.types import BY_TIME, NOTHING, Array, Batch, Episode, Policy, Prediction, Step, Transport, VectorEnv
+
+POLL_SECONDS = 0.0001  # between two looks whether another rank's batch has arrived
+
+BY_STATE = ("observations", "actions", "values")  # [T + 1, B, …]
 
 
 class Segment:
@@ -35,6 +42,10 @@ class Segment:
         self._versions = np.zeros(steps, np.int64)
         self._memory = np.zeros((env.n_sim, memory_size), np.float32)
         self._returns = np.zeros(env.n_sim, np.float32)  # of the episodes so far
+
+    @property
+    def simulators(self) -> int:
+        return len(self._memory)
 
     @property
     def full(self) -> bool:
@@ -74,22 +85,23 @@ class Segment:
     def finish(self, observations: Array, prediction: Prediction, episodes: list[Episode]) -> Batch:
         """Close the full segment with the state after it; the batch consists of views, valid until `predicted`."""
         self._write_state(observations, prediction)
-        steps, states = slice(self._t), slice(self._t + 1)
-        self._t = 0
-        return Batch(
-            self._observations[states],
-            self._actions[states],
-            self._log_probabilities[steps],
-            self._rewards[steps],
-            self._discounts[steps],
-            self._past_returns[steps],
-            self._ended[steps],
-            self._values[states],
-            self._versions[steps],
-            self._memory,
-            self._rewards[steps].size,
-            episodes,
-        )
+        steps, self._t = self._t, 0
+        return self._batch(steps, episodes)
+
+    def _batch(self, steps: int, episodes: list[Episode]) -> Batch:
+        arrays = {name: getattr(self, f"_{name}") for name in BY_TIME}
+        arrays = {name: array[: steps + 1 if name in BY_STATE else steps] for name, array in arrays.items()}
+        return Batch(**arrays, memory=self._memory, steps=arrays["rewards"].size, episodes=episodes)
+
+    def blank(self) -> Batch:
+        """Return a batch as long as this segment, of whatever it holds."""
+        return self._batch(self._n_steps, [])
+
+    def move_to(self, batch: Batch, where: slice) -> None:
+        """Write into some simulators' part of a batch from now on."""
+        for name in BY_TIME:
+            setattr(self, f"_{name}", getattr(batch, name)[:, where])
+        self._memory = batch.memory[where]
 
     def clear(self) -> None:
         self._t = 0
@@ -107,6 +119,30 @@ class Segment:
         self._observations[self._t] = observations
         self._actions[self._t] = prediction.actions
         self._values[self._t] = prediction.values
+
+
+class RunningEpisodes:
+    """The episodes that a group of simulators is in."""
+
+    def __init__(self, simulators: int) -> None:
+        self._scores = np.zeros(simulators, np.float64)
+        self._steps = np.zeros(simulators, np.int64)
+
+    def count(self, step: Step) -> list[Episode]:
+        """Add one step; return the episodes that ended with it. Those of rebuilt simulators never end."""
+        if step.rebuilt:
+            self._forget(slice(None))
+            return []
+        self._scores += step.rewards
+        self._steps += 1
+        ended = np.flatnonzero(step.ended)
+        episodes = [Episode(float(self._scores[i]), int(self._steps[i])) for i in ended]
+        self._forget(ended)
+        return episodes
+
+    def _forget(self, simulators: slice | np.ndarray) -> None:  # type: ignore[type-arg]
+        self._scores[simulators] = 0.0
+        self._steps[simulators] = 0
 
 
 def truncated(step: Step) -> Array:
@@ -170,6 +206,35 @@ def join(batches: list[Batch]) -> Batch:
         steps=sum(batch.steps for batch in batches),
         episodes=[episode for batch in batches for episode in batch.episodes],
     )
+
+
+def side_by_side(segments: Sequence[Segment]) -> Batch:
+    """Let segments of one length, fresh ones, write into the arrays of one batch, which is returned."""
+    batch = join([segment.blank() for segment in segments])
+    start = 0
+    for segment in segments:
+        where = slice(start, start + segment.simulators)
+        segment.move_to(batch, where)
+        start = where.stop
+    return batch
+
+
+def exchange(transport: Transport, parts: list[Batch]) -> list[Batch]:
+    """Send each rank its part; return what the ranks have sent to this one.
+
+    Nobody is an exchange ahead, as there is an update of all ranks between two of them.
+    """
+    received = {transport.rank: parts[transport.rank]}
+    for rank in range(transport.size):
+        if rank != transport.rank:
+            transport.send(rank, parts[rank])
+    while len(received) < transport.size:
+        arrived = transport.receive()
+        if arrived is None:
+            time.sleep(POLL_SECONDS)
+        else:
+            received[arrived[0]] = Batch(*arrived[1])
+    return [received[rank] for rank in range(transport.size)]
 
 
 def cut(batch: Batch, segments: int) -> tuple[Batch, Batch]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from dba3c.actors.segment import join
 from dba3c.timings import Timings
 from dba3c.types import Actor, Batch
 
@@ -16,8 +15,12 @@ class Sharded:
     The division into shards decides how predictions round; threads and cores do not change what is played.
     """
 
-    def __init__(self, actors: Sequence[Actor], timings: Timings, timings_of_actors: Sequence[Timings]) -> None:
+    def __init__(
+        self, actors: Sequence[Actor], whole: Batch, timings: Timings, timings_of_actors: Sequence[Timings]
+    ) -> None:
+        """`whole` is the batch that the actors write into, side by side."""
         self._actors = actors
+        self._whole = whole
         self._timings = timings
         self._timings_of_actors = timings_of_actors
         self._threads = ThreadPoolExecutor(len(actors), "shard")
@@ -31,7 +34,9 @@ class Sharded:
     def __next__(self) -> Batch | None:
         batches = [batch for batch in self._threads.map(next, self._actors) if batch is not None]
         self._timings.add_mean(self._timings_of_actors)
-        return join(batches) if len(batches) == len(self._actors) else None
+        if len(batches) < len(self._actors):
+            return None
+        return self._whole._replace(episodes=[episode for batch in batches for episode in batch.episodes])
 
     def close(self) -> None:
         self._threads.shutdown()

@@ -32,7 +32,7 @@ class BenchError(Exception):
     """A benchmark could not be run; the message says why."""
 
 
-def command(name: str, work: Callable[[], None]) -> int:
+def answer(name: str, work: Callable[[], None]) -> int:
     """Run a command; return its exit code, after one message if it was refused or failed."""
     try:
         work()
@@ -81,11 +81,11 @@ def run(
         raise BenchError(f"{' '.join(words)} ended with code {result.returncode}{output}")
 
 
-def result_of(ranks: int, module: str, arguments: Iterable[str], oversubscribe: bool = False) -> Json:
+def result_of(ranks: int, module: str, arguments: Iterable[str], oversubscribe: bool = False, threads: int = 1) -> Json:
     """Run a module on ranks; return what rank 0 wrote to the file that is the module's last argument."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "result.json"
-        run(ranks, module, [*arguments, str(file)], oversubscribe=oversubscribe)
+        run(ranks, module, [*arguments, str(file)], threads, oversubscribe=oversubscribe)
         result: Json = json.loads(file.read_text(encoding="utf-8"))
     return result
 

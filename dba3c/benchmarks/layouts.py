@@ -13,9 +13,12 @@ from rich.table import Table
 
 from dba3c.benchmarks import launching
 from dba3c.config import loading
+from dba3c.config.messages import ConfigError
 from dba3c.types import Json
 
-SIMULATORS_PER_CORE = (8, 16, 32)
+SIMULATORS_PER_CORE = (8, 16, 32)  # of an async rank, whose batches do not depend on them
+CREWS = ((1, 1), (2, 1), (1, 2), (2, 2))  # predicting and training threads of an async rank of several cores
+ONLY_TRAINING = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
 FEWEST_UPDATES = 4  # of a trial: the first compiles and is not counted
 
 
@@ -27,16 +30,22 @@ class Allocation(NamedTuple):
     kind: str  # actor.kind
     n_sim: int
     n_steps: int = 5
+    shards_per_core: int = 1  # of a lockstep rank of several cores
+    predictors: int = 1  # of an async rank
+    trainers: int = 1
+    batch: int = 0  # samples per rank and update of an async rank; 0: what its simulators play in n_steps
 
     @property
     def keys(self) -> dict[str, str]:
         """Name the configuration keys that make this allocation."""
         keys = {"actor.kind": self.kind, "actor.n_steps": str(self.n_steps), "env.n_sim": str(self.n_sim)}
-        keys["train.batch_size"] = str(self.n_sim * self.n_steps)
+        keys["train.batch_size"] = str(self.batch or self.n_sim * self.n_steps)
         if self.kind == "async":
-            keys["actor.group_size"] = str(max(1, self.n_sim // 2))
+            keys["actor.group_size"] = str(max(1, self.n_sim // (2 * self.threads)))
+            crew = {"actor.predictors": self.predictors, "actor.trainers": self.trainers}
+            keys |= {key: str(count) for key, count in crew.items() if count > 1}
         elif self.threads > 1:
-            keys["actor.shards"] = str(self.threads)
+            keys["actor.shards"] = str(self.threads * self.shards_per_core)
         return keys
 
     @property
@@ -58,11 +67,15 @@ class Allocation(NamedTuple):
 
     @property
     def steps_per_update(self) -> int:
-        return self.ranks * self.n_sim * self.n_steps
+        return self.ranks * (self.batch or self.n_sim * self.n_steps)
 
     def __str__(self) -> str:
         cores = f"{self.ranks} rank{'s' * (self.ranks > 1)} × {self.threads} core{'s' * (self.threads > 1)}"
-        return f"{cores}, {self.kind}, {self.n_sim} simulators × {self.n_steps} steps"
+        shards = f", {self.threads * self.shards_per_core} shards" if self.shards_per_core > 1 else ""
+        crew = (
+            f", {self.predictors} predictors, {self.trainers} trainers" if self.predictors + self.trainers > 2 else ""
+        )
+        return f"{cores}, {self.kind}{shards}{crew}, {self.n_sim} simulators × {self.n_steps} steps"
 
 
 def trial(allocation: Allocation, game: str, preset: str, steps: int, checkout: Path | None = None) -> Json:
@@ -79,32 +92,60 @@ def trial(allocation: Allocation, game: str, preset: str, steps: int, checkout: 
             folder,
             f"--train.total_steps={steps}",
         ]
-        only_training = ["--evaluate.games=0", "--checkpoint.every_updates=0"]
-        words = order + only_training + allocation.arguments_for(hyperparams)
+        words = order + ONLY_TRAINING + allocation.arguments_for(hyperparams)
         launching.run(allocation.ranks, "dba3c.train", words, allocation.threads, checkout=checkout)
         summary: Json = json.loads((Path(folder) / "summary.json").read_text(encoding="utf-8"))
     return summary
 
 
-def candidates(cores: int, preset: str) -> list[Allocation]:
-    """List ranks of one core, of half the node and of the whole node; few and many simulators; every usable actor."""
+def usual_batch(cores: int, preset: str) -> int:
+    """Return the samples per update of a preset with a rank on each core."""
+    return cores * loading.load(preset).batch_size
+
+
+def candidates(cores: int, preset: str, batch: int) -> list[Allocation]:
+    """List ways to make updates of `batch` samples: ranks of one core, of half the node, of all; every usable actor."""
     config = loading.load(preset)
-    kinds = ("lockstep",) if config.several_passes else ("lockstep", "async")
-    threads = sorted({1, max(1, cores // 2), cores})
+    found: list[Allocation] = []
+    for threads in sorted({1, max(1, cores // 2), cores}):
+        ranks = cores // threads
+        if batch % ranks:
+            continue
+        found += lockstep(ranks, threads, batch // ranks, config.actor.n_steps)
+        if not config.several_passes:
+            found += asynchronous(ranks, threads, batch // ranks, config.actor.n_steps)
+    if not found:
+        raise ConfigError(
+            f"--batch={batch}: cannot be divided among the {cores} cores in segments of actor.n_steps="
+            f"{config.actor.n_steps}; use a multiple of {cores * config.actor.n_steps}"
+        )
+    return found
+
+
+def lockstep(ranks: int, threads: int, batch: int, n_steps: int) -> list[Allocation]:
+    """List lockstep ranks: their simulators are as many as a batch needs, in one or two equal shards for each core."""
+    n_sim, rest = divmod(batch, n_steps)
+    per_core = (1,) if threads == 1 else (1, 2)
+    fitting = [shards for shards in per_core if not rest and n_sim and n_sim % (threads * shards) == 0]
+    return [Allocation(ranks, threads, "lockstep", n_sim, n_steps, shards) for shards in fitting]
+
+
+def asynchronous(ranks: int, threads: int, batch: int, n_steps: int) -> list[Allocation]:
+    """List asynchronous ranks: GA3C's agents, predictors and trainers."""
     return [
-        Allocation(cores // count, count, kind, n_sim * count, config.actor.n_steps)
-        for count in threads
-        for kind in kinds
+        Allocation(ranks, threads, "async", n_sim * threads, n_steps, 1, predictors, trainers, batch)
+        for predictors, trainers in (CREWS if threads > 1 else CREWS[:1])
         for n_sim in SIMULATORS_PER_CORE
     ]
 
 
-def search(game: str, preset: str, seconds: float) -> tuple[Allocation, Json]:
+def search(game: str, preset: str, seconds: float, batch: int) -> tuple[Allocation, Json]:
     """Measure every candidate under a live table; return the fastest one and its summary."""
     summaries: dict[Allocation, Json] = {}
     pace = 500.0 * launching.cores()  # steps/s, a first guess that the first trial corrects
+    tried = candidates(launching.cores(), preset, batch)
     with Live(table(summaries, None), console=Console(stderr=True), auto_refresh=False) as live:
-        for allocation in candidates(launching.cores(), preset):
+        for allocation in tried:
             live.update(table(summaries, allocation), refresh=True)
             summaries[allocation] = trial(allocation, game, preset, int(pace * seconds))
             pace = summaries[allocation]["steps_per_second"]
@@ -127,7 +168,8 @@ def advice(best: Allocation, summary: Json, game: str, preset: str) -> str:
     """Write the commands to type and the preset to keep."""
     command = f"python -m dba3c.train --preset {preset} --game {game} {' '.join(best.arguments)}"
     return (
-        f"fastest: {best}, {summary['steps_per_second']:,.0f} steps/s\n\n"
+        f"fastest with {best.steps_per_update:,} samples per update: {best},"
+        f" {summary['steps_per_second']:,.0f} steps/s\n\n"
         f"on this machine:\n  mpirun {' '.join(launching.launcher(best.ranks, best.threads))} {command}\n\n"
         f"on Slurm nodes like this one:\n"
         f"  srun --mpi=pmix --ntasks-per-node={best.ranks} --cpus-per-task={best.threads} {command}\n\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dba3c.config import loading
-from dba3c.config.consistency import FIXED
+from dba3c.config.comparison import FIXED
 from dba3c.config.schema import Config
 
 NAME = "auto"

@@ -6,6 +6,13 @@ from dba3c.config.messages import ConfigError
 from dba3c.config.schema import PAPER_STICKY, Comm, Config
 
 LONGEST_HISTORY = 4  # frames of an observation
+THREADS: dict[str, tuple[str, object]] = {  # keys of actor → the kind that they are for, and what they are for others
+    "shards": ("lockstep", 1),
+    "agents": ("async", "all"),
+    "predictors": ("async", 1),
+    "trainers": ("async", 1),
+    "self_tuning": ("async", False),
+}
 
 
 def check_contradictions(config: Config) -> None:
@@ -17,14 +24,13 @@ def check_contradictions(config: Config) -> None:
         raise ConfigError(f"comm.n_backup={config.comm.n_backup}: has no effect without comm.strategy=backup; set both")
     check_asynchronous(config)
     if config.debug.staleness:
-        check_staleness(config)
+        check_late(config, f"debug.staleness={config.debug.staleness}")
     check_sticky(config)
     if config.several_passes:
         check_passes(config)
     if config.algorithm.name == "q":
         check_q(config)
-    if config.actor.shards > 1:
-        check_shards(config)
+    check_threads(config)
     if config.env.n_sim % config.actor.group_size:
         raise ConfigError(
             f"actor.group_size={config.actor.group_size}: must divide env.n_sim={config.env.n_sim} into equal groups"
@@ -63,6 +69,9 @@ def check_experience(config: Config) -> None:
         raise ConfigError("checkpoint.restart_games=true: a replay memory starts empty in any resumed run; use false")
     if config.env.normalise_observations or config.env.normalise_rewards:
         raise ConfigError("env.normalise_observations, _rewards: would count a sample of experience again and again")
+    if experience.scope == "global" and (config.comm.strategy, config.comm.on_failure) != ("allreduce", "abort"):
+        need = "all ranks must keep and draw at the same time; use comm.strategy=allreduce and comm.on_failure=abort"
+        raise ConfigError(f"experience.scope=global: {need}")
     if segment % experience.steps_per_update:
         raise ConfigError(
             f"experience.steps_per_update={experience.steps_per_update}: must divide the env.n_sim × actor.n_steps ="
@@ -76,26 +85,14 @@ def check_experience(config: Config) -> None:
         )
 
 
-def check_staleness(config: Config) -> None:
-    """Refuse what does not go together with gradients that are applied later."""
-    if config.comm.strategy != "allreduce":
-        raise ConfigError(f"debug.staleness={config.debug.staleness}: only with comm.strategy=allreduce")
-    if config.env.normalise_observations or config.env.normalise_rewards:
-        raise ConfigError(f"debug.staleness={config.debug.staleness}: the statistics that normalise cannot be late")
-
-
 def check_episodes(config: Config) -> None:
     """Refuse what does not go together with segments of whole episodes."""
-    if config.env.n_sim != 1:
-        raise ConfigError(
-            f"env.n_sim={config.env.n_sim}: with actor.kind=episodes a rank has one simulator; set env.n_sim=1 and use"
-            " more ranks"
-        )
-    if config.train.batch_size != "auto":
-        raise ConfigError(
-            f"train.batch_size={config.train.batch_size}: with actor.kind=episodes a rank's batch is one episode; set"
-            " train.batch_size=auto"
-        )
+    n_sim, batch_size = config.env.n_sim, config.train.batch_size
+    rank = "with actor.kind=episodes a rank"
+    if n_sim != 1:
+        raise ConfigError(f"env.n_sim={n_sim}: {rank} has one simulator; set env.n_sim=1 and use more ranks")
+    if batch_size != "auto":
+        raise ConfigError(f"train.batch_size={batch_size}: {rank}'s batch is one episode; set train.batch_size=auto")
 
 
 def check_sticky(config: Config) -> None:
@@ -112,16 +109,31 @@ def check_sticky(config: Config) -> None:
             )
 
 
-def check_shards(config: Config) -> None:
-    """Refuse shards that would not be equal, or that an actor does not have."""
-    if config.actor.kind != "lockstep":
+def check_threads(config: Config) -> None:
+    """Refuse threads that an actor does not have, and shards that would not be equal."""
+    actor = config.actor
+    for key, (kind, usual) in THREADS.items():
+        if getattr(actor, key) != usual and actor.kind != kind:
+            value = str(getattr(actor, key)).lower()
+            raise ConfigError(f"actor.{key}={value}: actor.kind={actor.kind} has no such threads; use {kind}")
+    if config.env.n_sim % actor.shards:
+        raise ConfigError(f"actor.shards={actor.shards}: must divide env.n_sim={config.env.n_sim} into equal shards")
+    groups = config.env.n_sim // actor.group_size
+    if actor.agents != "all" and actor.agents > groups:
         raise ConfigError(
-            f"actor.shards={config.actor.shards}: actor.kind={config.actor.kind} has threads of its own; use lockstep"
+            f"actor.agents={actor.agents}: env.n_sim={config.env.n_sim} simulators in groups of"
+            f" actor.group_size={actor.group_size} are {groups} agents; raise env.n_sim"
         )
-    if config.env.n_sim % config.actor.shards:
-        raise ConfigError(
-            f"actor.shards={config.actor.shards}: must divide env.n_sim={config.env.n_sim} into equal shards"
-        )
+    if actor.trainers > 1 or actor.self_tuning:
+        check_late(config, "actor.self_tuning=true" if actor.self_tuning else f"actor.trainers={actor.trainers}")
+
+
+def check_late(config: Config, setting: str) -> None:
+    """Refuse what does not go together with gradients that are applied later."""
+    if config.comm.strategy != "allreduce":
+        raise ConfigError(f"{setting}: only with comm.strategy=allreduce")
+    if config.env.normalise_observations or config.env.normalise_rewards:
+        raise ConfigError(f"{setting}: the statistics that normalise cannot be late")
 
 
 def check_asynchronous(config: Config) -> None:
@@ -196,6 +208,11 @@ def check_ranks(config: Config, ranks: int) -> None:
         )
     if config.comm.strategy == "server":
         check_server_ranks(config.comm, ranks)
+    if config.actor.self_tuning and ranks > 1:
+        raise ConfigError(
+            f"actor.self_tuning=true: {ranks} ranks wait for each other, so that none can see what its own threads are"
+            " worth; use one rank"
+        )
     slow = config.debug.slow_rank.partition(",")[0]
     if slow != "none" and (not slow.isdigit() or int(slow) >= ranks):
         raise ConfigError(f"debug.slow_rank={config.debug.slow_rank}: there is no rank {slow} among {ranks}")
@@ -217,33 +234,3 @@ def check_server_ranks(config: Comm, ranks: int) -> None:
         )
     if config.aggregate > players:
         raise ConfigError(f"comm.aggregate={config.aggregate}: only {players} ranks have gradients")
-
-
-# What weights have no meaning without; and what saved weights and slots have none without.
-SHAPING = (
-    "env.profile",
-    "env.width",
-    "env.normalise_observations",
-    "env.normalise_rewards",
-    "env.full_action_space",
-    "model.torso",
-    "model.hidden",
-    "model.memory",
-    "model.standardise",
-    "model.separate",
-)
-FIXED = ("env.game", *SHAPING, "optimizer.name")
-
-
-def differences(saved: Config, wanted: Config) -> list[str]:
-    """What a resumed run changes; ConfigError where the saved arrays would not fit."""
-    old, new = saved.flat(), wanted.flat()
-    changed = [name for name in new if old.get(name) != new[name] and not name.startswith("targets.")]
-    other_outputs = "q" in (old["algorithm.name"], new["algorithm.name"])  # those of a3c and ppo are the same
-    for name in changed:
-        if name in FIXED or (name == "algorithm.name" and other_outputs):
-            raise ConfigError(
-                f"{name}={new[name]!r}: the checkpoints in this run directory were trained with {old[name]!r};"
-                " choose another --run-dir"
-            )
-    return [f"{name}: {old.get(name)!r} → {new[name]!r}" for name in changed]

@@ -28,6 +28,7 @@ Number = BeforeValidator(as_number)
 Count = Annotated[int, Field(ge=1, le=10**9), Number]
 CountOrNever = Annotated[int, Field(ge=0, le=10**9), Number]
 Steps = Annotated[int, Field(ge=1, le=10**12), Number]  # a century at 300 steps/s; clocks and displays can count it
+Threads = Annotated[int, Field(ge=1, le=64), Number]
 Units = Annotated[int, Field(ge=1, le=2**16), Number]
 Fraction = Annotated[float, Field(ge=0, lt=1), Number]
 Probability = Annotated[float, Field(ge=0, le=1), Number]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +13,7 @@ from dba3c.learning.clipping import Clip
 from dba3c.learning.shards import Figures, Shards, flat
 from dba3c.networks import MEMORY, Network
 from dba3c.networks.compiled import compiled
-from dba3c.types import BY_TIME, Algorithm, Array, Batch, Clock, Columns, Gradient, Outputs, Prediction, Spaces, Update
+from dba3c.types import BY_TIME, Algorithm, Array, Batch, Clock, Columns, Gradient, Outputs, Prediction, Update
 
 Part = Array | slice  # indices of one axis
 Index = Part | tuple[slice, Part]  # of [T, B, …]
@@ -29,7 +30,6 @@ class Agent:
         self,
         network: Network,
         algorithm: Algorithm,
-        spaces: Spaces,
         clip: Clip,
         loss_scale: float,
         seed: int,
@@ -45,18 +45,19 @@ class Agent:
         self.normaliser = network.normaliser
         self.weights = tf.Variable(network.initial, name="weights")
         algorithm.begin(self.weights)
+        self._features = network.features
+        self._prepare = network.prepare
         self._forward = network.forward
         self._clip = clip
         self._loss_scale = loss_scale
         self._seed = seed
         self._shards = shards
-        self._observation = tf.TensorSpec((None, *spaces.observation.shape), spaces.observation.dtype)
-        numbers = tf.TensorSpec((None, None), tf.float32)
+        numbers, vector = tf.TensorSpec((None, None), tf.float32), tf.TensorSpec(self.weights.shape, tf.float32)
         # Nothing is passed for a memory of no columns: each argument of a call costs 10 µs.
         self._memory = [tf.TensorSpec((None, self.memory_size), tf.float32)] if self.memory_size else []
-        self._act = compiled(self._act_graph, self._observation, numbers, *self._memory)
-        self._greedy = compiled(self._greedy_graph, self._observation, *self._memory)
-        self._outputs = compiled(self._forward, tf.TensorSpec(self.weights.shape, tf.float32), self._observation)
+        self._act = self._compiled(self._act_graph, numbers, *self._memory)
+        self._greedy = self._compiled(self._greedy_graph, *self._memory)
+        self._outputs = self._compiled(lambda seen, weights: self._forward(weights, seen), vector)
         self._gradient: MeanGradient | None = None
         self._figures: tuple[str, ...] = ()
 
@@ -132,7 +133,12 @@ class Agent:
 
     def _evaluate(self, weights: tf.Variable, observations: Array) -> dict[str, Array]:
         """What the network says with other weights, such as those of a target network."""
-        return {name: tensor.numpy() for name, tensor in self._outputs(weights.read_value(), observations).items()}
+        return {name: tensor.numpy() for name, tensor in self._outputs(observations, weights.read_value()).items()}
+
+    def _compiled(self, graph: Callable[..., Any], *signature: tf.TensorSpec) -> Callable[..., Any]:
+        """Compile a function whose first argument are observations, which are prepared for the network first."""
+        call = compiled(graph, self._features, *signature)
+        return lambda observations, *arguments: call(self._prepare(observations), *arguments)
 
     def _act_graph(self, observations: tf.Tensor, numbers: tf.Tensor, *memory: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Act with one array of noise and exploration; also return the new memory, if there is one."""
@@ -154,12 +160,12 @@ class Agent:
         """Compile the gradient of the whole batch; with shards, that of one and what is done with their mean."""
         specs = [tf.TensorSpec((None, *column.shape[2:]), column.dtype) for column in columns.values()]
         before = [*self._memory, tf.TensorSpec((None, None), tf.bool)] if self.memory_size else []
-        signature = (self._observation, *specs, *before)
+        signature = (*specs, *before)
         of_shard = functools.partial(self._gradient_graph, tuple(columns))
         if self._shards.count == 1:
-            whole = compiled(lambda *arrays: self._clipped_graph(*of_shard(*arrays)), *signature)
+            whole = self._compiled(lambda *arrays: self._clipped_graph(*of_shard(*arrays)), *signature)
             return lambda arrays, *before: whole(*map(flat, arrays), *before)
-        shard = compiled(of_shard, *signature)
+        shard = self._compiled(of_shard, *signature)
         clipped = compiled(lambda gradient: self._clipped_graph(gradient, {}), tf.TensorSpec(self.weights.shape))
 
         def mean(arrays: list[Array], *before: Array) -> tuple[tf.Tensor, Figures]:

@@ -1,17 +1,18 @@
-"""How a batch is divided: minibatches are learned from one after the other, shards of each at the same time."""
+"""Gradients computed side by side, of shards of a batch or of several batches; minibatches, one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from dba3c.seeds import time_order
-from dba3c.types import Array
+from dba3c.types import Array, Batch, Gradient
 
 Figures = dict[str, tf.Tensor]
 
@@ -54,9 +55,9 @@ class Shards:
 
         `before` is what a memory needs besides them: its rows [B, M] and where episodes begin [T, B]; or nothing.
         """
-        shards = [cut(arrays, before, where) for where in self._simulators(arrays[0].shape[1])]
-        results = self._threads.map(lambda shard: gradient(*shard), shards)
-        samples = np.array([len(shard[0]) for shard in shards])
+        parts = self._simulators(arrays[0].shape[1])
+        results = self._threads.map(lambda where: gradient(*cut(arrays, before, where)), parts)
+        samples = np.array([len(arrays[0]) * (where.stop - where.start) for where in parts])
         mean: Array = np.zeros(1, np.float32)
         figures: Figures = {}
         for (part, part_figures), share in zip(results, (samples / samples.sum()).astype(np.float32), strict=True):
@@ -79,3 +80,40 @@ def cut(arrays: Sequence[Array], before: Sequence[Array], where: slice) -> list[
 def flat(array: Array) -> Array:
     """[T, B, …] → [T·B, …]"""
     return array.reshape(-1, *array.shape[2:])
+
+
+class Versioned(Protocol):
+    """What computes gradients with the weights of some update, an agent."""
+
+    @property
+    def version(self) -> int: ...
+    def gradients(self, batch: Batch) -> Iterator[Gradient]: ...
+
+
+class Trainers:
+    """Computes the gradients of several batches at the same time, each in a thread; hands them out in order.
+
+    With n trainers, up to n - 1 updates come between the weights of a gradient and its own update: its staleness.
+    """
+
+    def __init__(self, agent: Versioned, crew: Callable[[], Mapping[str, int]], most: int) -> None:
+        """`crew` says how many "trainers" there are, at any time, and what else the metrics are to show of it."""
+        self._agent = agent
+        self._crew = crew
+        self._threads = ThreadPoolExecutor(most, "trainer")
+        self._waiting: deque[Future[list[Gradient]]] = deque()
+
+    def gradients(self, batch: Batch) -> Iterator[Gradient]:
+        """Begin with a batch; wait for the oldest ones if that makes as many as there are trainers."""
+        self._waiting.append(self._threads.submit(lambda: list(self._agent.gradients(batch))))
+        while len(self._waiting) >= self._crew()["trainers"]:
+            for gradient in self._waiting.popleft().result():
+                yield self._described(gradient)
+
+    def _described(self, gradient: Gradient) -> Gradient:
+        staleness = float(self._agent.version - gradient.version)
+        crew = {name: float(count) for name, count in self._crew().items()}
+        return gradient._replace(
+            sums=gradient.sums | {"staleness": staleness * gradient.samples},
+            by_rank=gradient.by_rank | {"staleness": staleness} | crew,
+        )

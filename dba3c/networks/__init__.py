@@ -17,13 +17,12 @@ from dba3c.config.schema import Model
 from dba3c.networks.flat import TensorLayout, pack
 from dba3c.networks.memory import Lstm
 from dba3c.networks.normalisation import Normaliser
+from dba3c.networks.pictures import Pictures
 from dba3c.networks.torsos import Torso
 from dba3c.seeds import weight_seeds
 from dba3c.types import Array, Head, Outputs, Spaces
 
-LEAST_VARIANCE = 1e-4  # is added to an observation's own, so that one of a single colour stays finite
-
-# Weights [P], observations [B, …] → outputs by head, [B, size] each. A network that remembers takes observations of a
+# Weights [P], prepared observations [B, …] → outputs by head, [B, size] each. A network that remembers takes those of a
 # segment, [T·B, …], the memory before it, [B, M], and where episodes begin, [T, B] bool; it puts out MEMORY, too.
 Forward = Callable[..., Outputs]
 MEMORY = "memory"  # the output that is remembered after each observation, [T·B, M]
@@ -36,6 +35,8 @@ class Network(NamedTuple):
     initial: Array  # [P]
     multiply_adds: list[int]  # of each layer with weights, for one observation, in the order of the layers
     memory_size: int  # M; 0 where nothing is remembered
+    features: tf.TensorSpec  # what `forward` takes: prepared observations
+    prepare: Callable[[Array], Array | tf.Tensor]  # overwrites what the calling thread has prepared before
     forward: Forward
     normaliser: Normaliser  # of its observations, and of the rewards for its values
 
@@ -52,7 +53,7 @@ def build(
     layout = TensorLayout(tuple(w.path for w in weights), tuple(tuple(w.shape) for w in weights))
 
     def forward(vector: tf.Tensor, observations: tf.Tensor, *before: tf.Tensor) -> Outputs:
-        features = pixels(observations, config.standardise) if len(shape) > 1 else normaliser.normalised(observations)
+        features = observations if len(shape) > 1 else normaliser.normalised(observations)
         tensors = iter(layout.unpack(vector))
         if len(towers) == 1:
             return towers[0].outputs(tensors, features, *before)
@@ -63,7 +64,9 @@ def build(
 
     first = torch_start(layout.shapes, seeds) if config.init == "torch" else [w.numpy() for w in weights]
     uses = [count for one in towers for count in multiply_adds(one.model)]
-    return Network(layout, pack(first), uses, 2 * config.memory * len(towers), forward, normaliser)
+    prepare = Pictures(config.standardise) if len(shape) > 1 else np.asarray
+    features = tf.TensorSpec((None, *last(shape)), tf.float32)
+    return Network(layout, pack(first), uses, 2 * config.memory * len(towers), features, prepare, forward, normaliser)
 
 
 def parts(heads: dict[str, Head], separate: bool) -> list[dict[str, Head]]:
@@ -90,7 +93,7 @@ def tower(config: Model, shape: tuple[int, ...], heads: dict[str, Head], seeds: 
     """Build a tower; ConfigError if its torso cannot see observations of this shape."""
     torso: Torso = names.find("model.torso", config.torso)(config, seeds)
     try:
-        model = connected((*shape[1:], shape[0]), torso, config.memory, heads)
+        model = connected(last(shape), torso, config.memory, heads)
     except ValueError:
         if len(shape) == 1:
             raise ConfigError(
@@ -104,10 +107,9 @@ def tower(config: Model, shape: tuple[int, ...], heads: dict[str, Head], seeds: 
     return Tower(model, [*heads, MEMORY] if config.memory else [*heads])
 
 
-def pixels(observations: tf.Tensor, standardise: bool) -> tf.Tensor:
-    """Scale channel-first pictures: [B, C, H, W] → [B, H, W, C]."""
-    scaled = tf.cast(observations, tf.float32) / 255.0
-    return tf.transpose(standardised(scaled) if standardise else scaled, [0, 2, 3, 1])
+def last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Put the channels of a picture last; a vector stays as it is."""
+    return (*shape[1:], shape[0])
 
 
 def connected(shape: tuple[int, ...], torso: Torso, cells: int, heads: dict[str, Head]) -> keras.Model:
@@ -126,12 +128,6 @@ def connected(shape: tuple[int, ...], torso: Torso, cells: int, heads: dict[str,
         for name, head in heads.items()
     ]
     return keras.Model(inputs, outputs + remembered)
-
-
-def standardised(pixels: tf.Tensor) -> tf.Tensor:
-    """Standardise the pixels of each observation: a bright background, as in Pong, hides nothing."""
-    mean, variance = tf.nn.moments(pixels, [1, 2, 3], keepdims=True)
-    return (pixels - mean) * tf.math.rsqrt(variance + LEAST_VARIANCE)
 
 
 def torch_start(shapes: Iterable[tuple[int, ...]], seeds: Iterator[int]) -> list[Array]:

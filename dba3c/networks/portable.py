@@ -14,9 +14,10 @@ from keras import layers, ops
 from dba3c.config import names
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Model
-from dba3c.networks import LEAST_VARIANCE, MEMORY, parts
+from dba3c.networks import MEMORY, parts
 from dba3c.networks.flat import TensorLayout
 from dba3c.networks.normalisation import MOST, Normaliser
+from dba3c.networks.pictures import LEAST_VARIANCE
 from dba3c.networks.torsos import PadChannels, Torso
 from dba3c.seeds import weight_seeds
 from dba3c.types import Array, Head, Spaces

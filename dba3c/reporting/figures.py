@@ -15,6 +15,7 @@ from dba3c.reporting import published
 from dba3c.reporting.drawing import INK, Plot, draw_curves, draw_dots, explain_range, label_axes, smoothed
 from dba3c.reporting.groups import Group, curve, pace_curve, resumes
 from dba3c.run_files.table import COLUMNS, GROUPS
+from dba3c.run_files.window import CREW
 from dba3c.timings import PARTS
 from dba3c.types import Array
 
@@ -51,7 +52,7 @@ def overview(groups: list[Group]) -> list[Section]:
 def details(groups: list[Group]) -> list[Section]:
     """Return what explains the scores: losses, pace, lag and lost work."""
     palette = colours(groups)
-    return [losses(groups, palette), pace(groups, palette), lost_work(groups, palette)]
+    return [losses(groups, palette), pace(groups, palette), *tuned(groups), lost_work(groups, palette)]
 
 
 def colours(groups: list[Group]) -> Palette:
@@ -168,6 +169,25 @@ def pace(groups: list[Group], palette: Palette) -> Section:
 def draw_pace(groups: list[Group], palette: Palette, axes: Axes) -> None:
     for group in groups:
         draw_curves(axes, group.name, [c for c in map(pace_curve, group.runs) if len(c[0])], palette[group.name])
+    label_axes(axes, "minutes")
+    axes.set_ylim(bottom=0)
+
+
+def tuned(groups: list[Group]) -> list[Section]:
+    """Plot the walk of actor.self_tuning, if any run has made one."""
+    walked = [group for group in groups if group.config.actor.self_tuning and group in has([group], CREW[0])]
+    if not walked:
+        return []
+    note = "How many agents, predictors and trainers were at work: one of them moves by one at a time (self_tuning)."
+    return [Section("Self-tuning", note, [Plot("self-tuning", "threads at work", partial(draw_walks, walked))])]
+
+
+def draw_walks(groups: list[Group], axes: Axes) -> None:
+    for group, line_style in zip(groups, itertools.cycle(("-", "--", ":", "-.")), strict=False):
+        for name, colour in zip(CREW, COLOURS, strict=False):
+            label = name if len(groups) == 1 else f"{group.name}: {name}"
+            for run in group.runs:
+                axes.step(*curve(run, "minutes", name), where="post", color=colour, linestyle=line_style, label=label)
     label_axes(axes, "minutes")
     axes.set_ylim(bottom=0)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from dba3c.config.nearest_preset import recipe
+from dba3c.config.comparison import recipe
 from dba3c.reporting import tables
 from dba3c.reporting.figures import ACROSS, Section
 from dba3c.reporting.groups import Group

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dba3c.config.nearest_preset import GAME_AND_SEED, recipe
+from dba3c.config.comparison import GAME_AND_SEED, recipe
 from dba3c.reporting import protocols
 from dba3c.reporting.groups import Group
 from dba3c.reporting.published import PAPERS, SOURCE, Paper, human_normalised

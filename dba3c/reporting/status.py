@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from dba3c.config.comparison import GAME_AND_SEED, recipe
 from dba3c.config.messages import ConfigError
-from dba3c.config.nearest_preset import GAME_AND_SEED, recipe
 from dba3c.reporting.groups import pace_curve
 from dba3c.reporting.tables import NOTHING, Rows
 from dba3c.run_files import logs

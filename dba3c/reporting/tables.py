@@ -6,7 +6,7 @@ import csv
 import io
 import math
 
-from dba3c.config.nearest_preset import GAME_AND_SEED, recipe, shown
+from dba3c.config.comparison import GAME_AND_SEED, recipe, shown
 from dba3c.reporting.groups import Group, differing
 from dba3c.reporting.published import human_normalised
 from dba3c.run_files.logs import RunLog

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dba3c.config import consistency
+from dba3c.config import comparison
 from dba3c.config.loading import parse
 from dba3c.config.messages import ConfigError, MissingPluginError, UnknownKeyError, cut, one_line, shown
 from dba3c.config.schema import Config
@@ -191,7 +191,7 @@ def check_arrays(checkpoint: Checkpoint) -> None:
 
 def check_fits(saved: Checkpoint, like: Checkpoint) -> None:
     """Raise ConfigError if a checkpoint is of another agent than `like`, ValueError if its arrays are."""
-    consistency.differences(saved.config, like.config)
+    comparison.differences(saved.config, like.config)
     found = {name: array.shape for name, array in arrays_of(saved).items()}
     wanted = {name: np.shape(array) for name, array in arrays_of(like).items()}
     changeable = {name for name in found.keys() ^ wanted.keys() if name.startswith("algorithm/")}  # its name may change

@@ -11,6 +11,7 @@ from typing import TextIO
 
 from dba3c.run_files import write_atomically
 from dba3c.run_files.untrusted import parse_number, read_table
+from dba3c.run_files.window import CREW
 from dba3c.timings import PARTS
 from dba3c.types import Say
 
@@ -21,13 +22,14 @@ GROUPS = {  # as TensorBoard shows the columns; the names are the same
     "loss": ("policy_loss", "value_loss", "entropy", "gradient_norm"),  # and every other figure of a loss
     "time": ("seconds", "steps_per_second", "points_per_second", *(f"{part}_share" for part in PARTS)),
     "comm": ("lag", "max_lag", "staleness", "dropped", "slowest_rank"),
+    "actor": CREW,
     "run": ("updates", "frames", "skipped", "rebuilt", "memory_mb", "resumed"),
 }
 COLUMNS = (
     "seconds", "updates", "steps", "frames", "steps_per_second", "points_per_second", "online_score",
     "online_game_steps", "evaluation_score", "evaluation_games", "evaluation_cut", "policy_loss", "value_loss",
     "entropy", "gradient_norm", "lag", "max_lag", "staleness", "skipped", "dropped", "rebuilt", "slowest_rank",
-    "memory_mb", *(f"{part}_share" for part in PARTS), "resumed",
+    "memory_mb", *(f"{part}_share" for part in PARTS), *CREW, "resumed",
 )  # fmt: skip
 MOST_OWN = 100  # columns for figures of an own loss; what reads the file takes 200 in all
 

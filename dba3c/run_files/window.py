@@ -19,6 +19,9 @@ COUNTED = {  # sums that are no mean over samples
 }  # fmt: skip
 
 
+CREW = ("agents", "predictors", "trainers")  # of an async actor whose threads compute several gradients
+
+
 class Window:
     """Sums over the updates of a stretch of time."""
 
@@ -31,6 +34,7 @@ class Window:
         self.compute_seconds: Array = np.zeros(1)  # [ranks]
         self.late: Array = np.zeros(1)  # [ranks] updates that went ahead without each
         self.max_lag = 0.0
+        self.crew: dict[str, float] = {}  # at the end of it
         self.gradients: Array = np.zeros(1)  # [ranks] that were applied
         self.staleness: Array = np.zeros(1)  # [ranks] their sum
 
@@ -50,6 +54,7 @@ class Window:
         if "staleness" in update.by_rank:
             self.gradients = self.gradients + (update.by_rank["compute_seconds"] > 0)
             self.staleness = self.staleness + update.by_rank["staleness"]
+        self.crew = {name: float(update.by_rank[name].max()) for name in CREW if name in update.by_rank}
 
     def shares(self, rank_seconds: float) -> dict[str, float]:
         """Divide the time of all ranks among its parts, as shares from 0 to 1."""
@@ -62,7 +67,9 @@ class Window:
         counts |= {"outliers": int(self.sums["outliers"])} if "outliers" in self.sums else {}
         shares = self.shares(self.age * self.compute_seconds.size)
         rest = paces | {"max_lag": self.max_lag} | counts | {f"{part}_share": share for part, share in shares.items()}
-        return means(self.sums, self.samples) | rest | {"slowest_rank": int(np.argmax(self.compute_seconds))}
+        return (
+            means(self.sums, self.samples) | rest | self.crew | {"slowest_rank": int(np.argmax(self.compute_seconds))}
+        )
 
 
 def means(sums: dict[str, float], samples: int) -> dict[str, float]:

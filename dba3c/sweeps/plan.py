@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from dba3c.config import auto, consistency, loading
+from dba3c.config.comparison import shown as as_word
 from dba3c.config.messages import ConfigError, cut, shown, suggest
-from dba3c.config.nearest_preset import shown as as_word
 from dba3c.config.schema import Config, file_name
 from dba3c.config.strict_yaml import MOST_BYTES, parse_yaml
 from dba3c.config.values import as_number

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from dba3c import envs, networks
-from dba3c.actors.experience import Experience
+from dba3c.actors import experience
+from dba3c.actors.asynchronous import Async
 from dba3c.actors.idle import Idle
+from dba3c.actors.self_tuning import MOST_THREADS, SelfTuning
 from dba3c.actors.single_episodes import MakeEnv
 from dba3c.comm import server
 from dba3c.comm.allreduce import Surroundings
-from dba3c.config import consistency, names
+from dba3c.config import names
+from dba3c.config.comparison import SHAPING, shown
 from dba3c.config.messages import ConfigError
-from dba3c.config.nearest_preset import shown
 from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
+from dba3c.envs.starts import StartedEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.clipping import GuardedLearner, Learner
 from dba3c.learning.optimizers import FlatOptimizer
-from dba3c.learning.shards import Shards
+from dba3c.learning.shards import Shards, Trainers
 from dba3c.networks.normalisation import normaliser_for
 from dba3c.run_files import checkpoint
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
 from dba3c.seeds import REBUILT, game_seeds
 from dba3c.timings import Timings
+from dba3c.training.evaluation import read_starts
 from dba3c.training.injected import Faults, FaultyEnv
 from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Transport, VectorEnv
 
@@ -49,7 +53,7 @@ def agent(config: Config, first: Checkpoint | None = None) -> Agent:
 def check_start(first: Checkpoint, config: Config, parameters: int) -> None:
     """Raise ConfigError if the weights of an agent have no meaning for a network of this configuration."""
     there, here = first.config.flat(), config.flat()
-    for name in consistency.SHAPING:
+    for name in SHAPING:
         if there[name] != here[name]:
             old, new = shown(there[name]), shown(here[name])
             raise ConfigError(
@@ -71,7 +75,7 @@ def agent_for(config: Config, spaces: Spaces) -> Agent:
     network = networks.build(config.model, spaces, algorithm.heads, config.train.seed, normaliser)
     clip = clipping.of_each_rank(config.algorithm, network.layout)
     scale, seed, total_steps = config.algorithm.loss_scale, config.train.seed, config.train.total_steps
-    return Agent(network, algorithm, spaces, clip, scale, seed, total_steps, Shards(config.actor.shards))
+    return Agent(network, algorithm, clip, scale, seed, total_steps, Shards(config.actor.shards))
 
 
 def trained(saved: Checkpoint) -> Agent:
@@ -82,6 +86,13 @@ def trained(saved: Checkpoint) -> Agent:
     learned.load(saved.weights, clock)
     learned.normaliser.restore(saved.statistics)
     return learned
+
+
+def trainers(config: Config, agent: Agent, actor: Callable[[], Actor]) -> Learner:
+    """Return what computes gradients: the agent itself, or threads that do so side by side."""
+    if config.actor.trainers == 1 and not config.actor.self_tuning:
+        return agent
+    return Trainers(agent, lambda: cast(SelfTuning | Async, actor()).crew, max(MOST_THREADS, config.actor.trainers))
 
 
 def portable(agent: Agent, config: Config) -> Any:
@@ -123,8 +134,12 @@ def actor(
     timings: Timings,
     faults: Faults | None = None,
     say: Say = lambda _: None,
+    transport: Transport | None = None,
 ) -> Actor:
-    """Make this rank's actor; simulators are numbered through the whole job, by worker."""
+    """Make this rank's actor; simulators are numbered through the whole job, by worker.
+
+    `transport` brings what was drawn from other ranks' memories.
+    """
     if worker is None:
         return Idle()
 
@@ -143,18 +158,25 @@ def actor(
 
     make_actor = names.find("actor.kind", config.actor.kind)
     made: Actor = make_actor(config, simulators, policy, worker * config.env.n_sim, threads, timings)
+    if config.actor.self_tuning:
+        return SelfTuning(config, made, cast(Async, made).crew, say)
     if not config.experience.capacity_steps:
         return made
     spaces, history = envs.spaces(config.env), envs.history(config.env)
-    return Experience(config, made, policy, spaces, history, worker, timings)
+    return experience.make(config, made, policy, spaces, history, worker, transport, timings)
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:
     """Say how to make simulators for evaluation: only the end of the game, or the length limit, ends an episode."""
-    settings, frames = config.evaluation_env, config.evaluate.max_frames
+    settings, frames, starts = config.evaluation_env, config.evaluate.max_frames, read_starts(config)
+
+    def simulators(n_sim: int) -> VectorEnv:
+        if starts:
+            return StartedEnv(lambda: envs.make(settings, 1, 1, frames), n_sim, starts)
+        return envs.make(settings, n_sim, threads, frames)
 
     def make(n_sim: int) -> VectorEnv:
-        return rebuilding(config, lambda: envs.make(settings, n_sim, threads, frames), lambda _: np.arange(n_sim))
+        return rebuilding(config, lambda: simulators(n_sim), lambda _: np.arange(n_sim))
 
     return make
 

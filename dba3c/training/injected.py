@@ -112,12 +112,13 @@ class StaleLearner:
 class FaultyLearner:
     """Strikes when this rank has computed a gradient."""
 
-    def __init__(self, agent: Agent, faults: Faults) -> None:
+    def __init__(self, agent: Agent, learner: Learner, faults: Faults) -> None:
         self._agent = agent
+        self._learner = learner
         self._faults = faults
 
     def gradients(self, batch: Batch) -> Iterator[Gradient]:
-        for gradient in self._agent.gradients(batch):
+        for gradient in self._learner.gradients(batch):
             for kind, strike in self._strikes().items():
                 if self._faults.strikes(kind, self._agent.version + 1):
                     strike()
@@ -200,7 +201,7 @@ class Straggler:
         return max(1.0, self._factor * (self._delay if late else 1.0))
 
 
-def learner(agent: Agent, faults: Faults, staleness: int) -> Learner:
-    """Wrap the agent in what goes wrong on purpose."""
-    faulty: Learner = FaultyLearner(agent, faults) if faults else agent
+def learner(agent: Agent, learner: Learner, faults: Faults, staleness: int) -> Learner:
+    """Wrap what computes the gradients of an agent in what goes wrong on purpose."""
+    faulty = FaultyLearner(agent, learner, faults) if faults else learner
     return StaleLearner(faulty, staleness) if staleness else faulty

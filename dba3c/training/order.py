@@ -19,6 +19,7 @@ from dba3c.job.world import World
 from dba3c.run_files import trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.untrusted import read as read_file
+from dba3c.training.evaluation import read_starts
 from dba3c.training.ranks import prepare_plugins
 
 MOST_RANKS = 1024  # that one machine could hold
@@ -193,6 +194,7 @@ def refuse_unusable(config: Config, world: World) -> None:
     from dba3c import comm  # starts MPI, which --help need not
 
     comm.refuse_unusable(config.comm, world.hosts)
+    read_starts(config)
     if config.experience.capacity_steps:
         refuse_large_experience(config, world.hosts.count(world.host), available_memory())
 
@@ -211,3 +213,9 @@ def refuse_large_experience(config: Config, ranks_of_host: int, available: int) 
             f"experience.capacity_steps={config.experience.capacity_steps}: {ranks} of this host would keep"
             f" {needed / 1e9:.1f} GB, but {available / 1e9:.1f} GB are available; use at most {fits}, or fewer ranks"
         )
+
+
+def tensorflow_threads(config: Config, cores: int) -> int:
+    """Return how many threads a call of TensorFlow may use: one, where several calls run side by side."""
+    side_by_side = config.actor.shards > 1 or config.actor.predictors + config.actor.trainers > 2
+    return 1 if side_by_side or config.actor.self_tuning else cores

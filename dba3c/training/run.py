@@ -50,7 +50,8 @@ class Run:
         self._timings = injected.timings(config.debug, world.rank)
         world.phase("building the network")
         self._agent = agreed(world, lambda: build.agent(config, first))
-        learner = injected.learner(self._agent, faults, config.debug.staleness)
+        trainers = build.trainers(config, self._agent, lambda: self._actor)
+        learner = injected.learner(self._agent, trainers, faults, config.debug.staleness)
         self._learner = build.guarded(learner, self._agent, lambda: self._ranks)
         self._optimizer = build.optimizer(config, self._agent)
         self._state = State(config, self._agent, self._optimizer, run_dir)
@@ -60,8 +61,8 @@ class Run:
         self._ranks = Ranks(world, config, self._make_strategy, self._state, self._log.say, watchdog)
         self._log.open(world, self._resume())
         self._log.phase(f"starting {world.size * config.env.n_sim} simulators")
-        worker, say = build.worker(config.comm, world.hosts, world.rank), self._ranks.say_here
-        self._actor = build.actor(config, self._agent, worker, world.threads, self._timings, faults, say)
+        around = build.worker(config.comm, world.hosts, world.rank), world.threads, self._timings, faults
+        self._actor = build.actor(config, self._agent, *around, self._ranks.say_here, self._ranks.transport)
         self._check = CheckWeights(config, self._agent, self._ranks)
         self._evaluate = Evaluate(config, self._agent, self._ranks, self._state, self._log)
         self._save = Save(config, self._ranks, self._state, self._actor, self._log, self._directory)

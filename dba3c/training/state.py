@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dba3c.config import consistency
+from dba3c.config import comparison
 from dba3c.config.schema import Config
 from dba3c.learning.agent import Agent
 from dba3c.learning.optimizers import FlatOptimizer
@@ -65,7 +65,7 @@ class State:
         """Load the newest good checkpoint, if there is one; `notes` gets the messages about it."""
         saved = checkpoint.load_newest(self._directory, notes.append, like=self.snapshot())
         if saved is not None:
-            changes = consistency.differences(saved.config, self._config)
+            changes = comparison.differences(saved.config, self._config)
             updates, steps = saved.progress["updates"], saved.progress["steps"]
             notes.append(f"resuming {self.run_dir} at update {updates:,}, step {steps:,}, with new episodes")
             notes += [f"changed since then: {change}" for change in changes]

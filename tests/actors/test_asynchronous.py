@@ -67,12 +67,13 @@ def check_learned(config: Config, batches: list[Batch]) -> None:
 @hypothesis.settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @hypothesis.given(
     groups=st.integers(1, 3), group_size=st.integers(1, 2), n_steps=st.integers(1, 5), batch_size=st.integers(1, 13),
-    queue_batches=st.integers(1, 2), seed=st.integers(0, 99),
+    queue_batches=st.integers(1, 2), predictors=st.integers(1, 3), seed=st.integers(0, 99),
 )  # fmt: skip
 def test_any_layout_learns_every_step_once_in_order_with_its_return(
-    groups: int, group_size: int, n_steps: int, batch_size: int, queue_batches: int, seed: int
+    groups: int, group_size: int, n_steps: int, batch_size: int, queue_batches: int, predictors: int, seed: int
 ) -> None:
-    config = settings(groups * group_size, group_size, n_steps, batch_size, queue_batches=queue_batches)
+    sizes = groups * group_size, group_size, n_steps, batch_size
+    config = settings(*sizes, f"actor.predictors={predictors}", queue_batches=queue_batches)
     with playing(config, random_speed(seed)) as scene:
         check_learned(config, scene.learn(20))
 
@@ -131,9 +132,11 @@ def test_noise_and_seeds_are_those_of_the_lockstep_actor() -> None:
         )
 
 
+@pytest.mark.parametrize("predictors", [1, 3])
 @pytest.mark.parametrize("slow", ["simulator", "learner", "both"])
-def test_lag_is_bounded(slow: str) -> None:
-    config = settings(4, 1, 3, 4)  # small batches: many updates pass while the slow simulator plays one segment
+def test_lag_is_bounded(slow: str, predictors: int) -> None:
+    # Small batches: many updates pass while the slow simulator plays one segment.
+    config = settings(4, 1, 3, 4, f"actor.predictors={predictors}")
 
     def delay(group: int) -> None:
         ahead = scene.envs[group].steps - min(env.steps for env in scene.envs)
@@ -152,6 +155,37 @@ def test_lag_is_bounded(slow: str) -> None:
     lags = np.concatenate(scene.lags)
     assert lags.min() >= 0
     assert 1 <= lags.max() <= lag_bound(config)
+
+
+def test_agents_that_rest_and_come_back_lose_no_step_and_no_bound() -> None:
+    config = settings(6, 1, 3, 4, "actor.agents=2", "actor.predictors=2")
+    with playing(config, random_speed(2)) as scene:
+        batches = scene.learn(20)
+        assert set(by_simulator(batches)) == {0, 1}
+        for agents in (6, 1, 4, 3, 6):
+            scene.actor.crew["agents"] = agents
+            batches += scene.learn(30)
+        last = scene.learn(20)
+    check_learned(config, batches + last)
+    assert set(by_simulator(last)) == set(range(6))
+    assert np.concatenate(scene.lags).max() <= lag_bound(config)
+
+
+@pytest.mark.parametrize("memory", [0, 1])
+def test_agents_rest_between_two_segments(memory: int) -> None:
+    config = settings(4, 1, 3, 6, f"model.memory={memory}")
+    with playing(config, policy=CountingPolicy() if memory else None) as scene:
+        scene.learn(5)
+        scene.actor.crew["agents"] = 1
+        scene.learn(10)
+        before = [env.steps for env in scene.envs]
+        scene.learn(10)
+        moved = [env.steps > steps for env, steps in zip(scene.envs, before, strict=True)]
+        assert sum(moved) == 1
+        assert all(steps % 3 == 0 for steps, more in zip(before, moved, strict=True) if not more)
+        scene.actor.crew["agents"] = 4
+        scene.learn(10)
+        assert all(env.steps > steps for env, steps in zip(scene.envs, before, strict=True))
 
 
 @pytest.mark.parametrize(("group_size", "segments"), [(1, 1), (2, 3), (4, 4)])

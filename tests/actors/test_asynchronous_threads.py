@@ -83,6 +83,46 @@ def test_close_ends_all_threads_and_closes_the_simulators(batches: int) -> None:
     assert all(env.closed for env in scene.envs)
 
 
+def test_predicting_threads_come_and_go_as_the_crew_says() -> None:
+    before = threading.enumerate()
+    with playing(settings(6, 1, 3, 5, "actor.predictors=3"), lambda _: time.sleep(0.001)) as scene:
+        for count in (3, 1, 4, 2):
+            scene.actor.crew["predictors"] = count
+            scene.learn(40)
+            assert sum(thread.name.startswith("predictor") for thread in threading.enumerate()) == count
+    assert not new_threads(before)
+
+
+class MeetingPolicy(ScriptedPolicy):
+    """Predicts at the second moment only while another thread predicts, too: one alone would wait for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meeting = threading.Barrier(2, timeout=PATIENCE)
+
+    def act(self, observations: Array, noise: Array, simulators: Array, memory: Array) -> Prediction:
+        if [at.step for at in moments(observations)] == [1]:
+            self._meeting.wait()
+        return super().act(observations, noise, simulators, memory)
+
+
+def test_two_threads_predict_at_the_same_time() -> None:
+    slow_second = partial(time.sleep, 0.1)  # so that the two come one after the other
+    with playing(
+        settings(2, 1, 3, 2, "actor.predictors=2"), lambda group: slow_second() if group else None, MeetingPolicy()
+    ) as scene:
+        scene.learn(2)
+
+
+@pytest.mark.parametrize("predictors", [2, 4])
+def test_an_error_in_one_of_several_predicting_threads_reaches_the_learner(predictors: int) -> None:
+    before = threading.enumerate()
+    config = settings(4, 1, 3, 5, f"actor.predictors={predictors}")
+    with playing(config, policy=BrokenPolicy()) as scene, pytest.raises(ValueError, match="policy broke"):
+        scene.learn(100)
+    assert not new_threads(before)
+
+
 def test_close_without_start() -> None:
     before = threading.enumerate()
     within(PATIENCE, Scene(settings(2, 1, 3, 5)).actor.close)

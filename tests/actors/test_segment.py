@@ -6,8 +6,16 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
-from dba3c.actors.episodes import RunningEpisodes
-from dba3c.actors.segment import BY_TIME, Segment, as_transitions, cut, final_values, join, remembered
+from dba3c.actors.segment import (
+    BY_TIME,
+    RunningEpisodes,
+    Segment,
+    as_transitions,
+    cut,
+    final_values,
+    join,
+    remembered,
+)
 from dba3c.learning.returns import n_step_returns
 from dba3c.types import NOTHING, Array, Batch, Episode, Prediction, Step
 from tests.fakes.scripted_env import TapeEnv

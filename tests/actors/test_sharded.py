@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dba3c.actors.lockstep import Lockstep
-from dba3c.actors.segment import BY_TIME
+from dba3c.actors.segment import side_by_side
 from dba3c.actors.sharded import Sharded
 from dba3c.timings import Timings
-from dba3c.types import Array, Batch, Step
+from dba3c.types import BY_TIME, Array, Batch, Step
 from tests.fakes.scripted_env import ScriptedPolicy, TapeEnv
 from tests.fakes.settings import settings
 
@@ -24,7 +24,11 @@ def make(shards: int, simulators: int = 4, timings: Timings | None = None) -> tu
         Lockstep(config, TapeEnv(size, number * size, None), policy, number * size, spent[number])
         for number in range(shards)
     ]
-    return Sharded(actors, timings or Timings(), spent), policy
+    return sharded(actors, timings or Timings(), spent), policy
+
+
+def sharded(actors: list[Lockstep], timings: Timings, spent: list[Timings]) -> Sharded:
+    return Sharded(actors, side_by_side([actor.segment for actor in actors]), timings, spent)
 
 
 def take(actor: Sharded, count: int) -> list[Batch]:
@@ -73,7 +77,7 @@ def test_a_shard_that_fails_fails_the_actor() -> None:
 
     config, policy = settings("env.n_sim=4", "actor.n_steps=3"), ScriptedPolicy(None)
     actors = [Lockstep(config, env(2, 0, None), policy, 0, Timings()) for env in (TapeEnv, BrokenEnv)]
-    actor = Sharded(actors, Timings(), [])
+    actor = sharded(actors, Timings(), [])
     actor.restart(0)
     with pytest.raises(RuntimeError, match="2 simulators are broken"):
         next(actor)

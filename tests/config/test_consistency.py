@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dba3c.config import consistency, loading
-from dba3c.config.consistency import FIXED, differences
+from dba3c.config.comparison import FIXED, differences
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from tests.fakes.settings import settings
@@ -123,6 +123,24 @@ def test_shards_are_equal_parts_of_a_lockstep_actor() -> None:
         load("actor.shards=2")
 
 
+def test_threads_of_the_async_actor() -> None:
+    config = load("actor.predictors=2", "actor.trainers=3", "actor.agents=5", "actor.self_tuning=true")
+    assert (config.actor.predictors, config.actor.trainers, config.actor.agents) == (2, 3, 5)
+    lockstep = ("actor.kind=lockstep", "train.batch_size=auto")
+    for words in ("agents=1", "predictors=2", "trainers=2", "self_tuning=true"):
+        with pytest.raises(ConfigError, match=rf"^actor\.{words}: actor\.kind=lockstep .* use async"):
+            load(*lockstep, f"actor.{words}")
+    with pytest.raises(ConfigError, match=r"^actor\.agents=3: env\.n_sim=10 .* are 2 agents; raise env\.n_sim"):
+        load("actor.group_size=5", "actor.agents=3")
+    with pytest.raises(ConfigError, match=r"^actor\.trainers=2: only with comm\.strategy=allreduce"):
+        load("actor.trainers=2", "comm.strategy=server")
+    with pytest.raises(ConfigError, match=r"^actor\.self_tuning=true: .* cannot be late"):
+        load("actor.self_tuning=true", "env.normalise_rewards=true")
+    consistency.check_ranks(load("actor.self_tuning=true"), 1)
+    with pytest.raises(ConfigError, match=r"^actor\.self_tuning=true: 2 ranks .* use one rank"):
+        consistency.check_ranks(load("actor.self_tuning=true"), 2)
+
+
 def test_backups_and_slow_ranks_must_exist() -> None:
     consistency.check_ranks(load("comm.strategy=backup", "comm.n_backup=3"), 4)
     with pytest.raises(ConfigError, match=r"^comm\.n_backup=4: .* use at most 3"):
@@ -179,6 +197,7 @@ def test_targets_of_q_learning_are_never_wrong() -> None:
 
 REPLAY = (
     "algorithm.name=q", "algorithm.returns=one_step", "actor.kind=lockstep", "experience.capacity_steps=100000",
+    "experience.steps_per_update=5", "experience.scope=global",
 )  # fmt: skip
 
 
@@ -192,12 +211,14 @@ REPLAY = (
         ("experience.steps_per_update=3", "experience.steps_per_update=3: must divide .* = 50"),
         ("experience.warm_up_steps=10", "experience.warm_up_steps=10: must be at least 50"),
         ("experience.warm_up_steps=100000", "experience.warm_up_steps=100000: .* at most"),
+        ("comm.strategy=backup", "experience.scope=global: all ranks must keep .* use comm.strategy=allreduce"),
+        ("comm.on_failure=shrink", "experience.scope=global: .* and comm.on_failure=abort"),
     ],
 )
 def test_what_a_replay_memory_cannot_do_is_refused(change: str, complaint: str) -> None:
-    assert load(*REPLAY, "experience.steps_per_update=5").batch_size == 32
+    assert load(*REPLAY).batch_size == 32
     with pytest.raises(ConfigError, match=f"^{complaint}"):
-        load(*REPLAY, "experience.steps_per_update=5", "actor.carry=true", change)
+        load(*REPLAY, "actor.carry=true", change)
 
 
 def test_an_algorithm_with_other_outputs_needs_another_run_directory() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dba3c.config import loading, nearest_preset, plugins
-from dba3c.config.consistency import differences
+from dba3c.config import comparison, loading, plugins
+from dba3c.config.comparison import differences
 from dba3c.config.messages import ConfigError, MissingPluginError, UnknownKeyError
 from dba3c.config.names import KEYS, PARTS, find
 from dba3c.config.plugins import LOADED, PluginError, extended
@@ -93,7 +93,7 @@ def test_a_run_names_the_plugin_that_is_missing(tmp_path: Path) -> None:
 
 
 def test_the_command_of_a_run_names_its_plugin(tmp_path: Path) -> None:
-    command = nearest_preset.recipe(slow(tmp_path)).command(1, "runs/x", [0])
+    command = comparison.recipe(slow(tmp_path)).command(1, "runs/x", [0])
     assert "--algorithm.name=slow --algorithm.brake=0.5 --plugin slow.py" in command
 
 

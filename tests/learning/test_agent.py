@@ -69,7 +69,9 @@ def slow_gradient(config: Config, agent: Agent, played: Batch, simulators: list[
                     ]
                 )
             nowhere = tf.zeros((1, len(simulators)), tf.bool)
-            outputs = net.forward(weights, tf.constant(played.observations[t, simulators]), memory, nowhere)
+            prepared = net.prepare(played.observations[t, simulators])
+            seen = tf.constant(prepared.numpy())  # a copy, as later steps are prepared in the same place
+            outputs = net.forward(weights, seen, memory, nowhere)
             memory = outputs[MEMORY]
             for name, steps in parts.items():
                 steps.append(outputs[name])

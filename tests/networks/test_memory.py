@@ -121,11 +121,12 @@ def test_network_puts_the_cells_between_hidden_layer_and_heads() -> None:
     assert weights["memory/bias"].tolist() == [0] * CELLS + [1] * CELLS + [0] * 2 * CELLS
     seen = np.random.default_rng(0).integers(256, size=(STEPS * SIMULATORS, 1, 20, 20)).astype(np.uint8)
     memory = Segment().memory.astype(np.float32)
-    outputs = net.forward(tf.constant(net.initial), tf.constant(seen), tf.constant(memory), tf.constant(BEGINS))
+    seen = tf.constant(net.prepare(seen).numpy())
+    outputs = net.forward(tf.constant(net.initial), seen, tf.constant(memory), tf.constant(BEGINS))
     plain = build(model.model_copy(update={"memory": 0}), spaces(3), {"policy": Head(8)}, seed=1)
     identity = plain.initial.copy()
     identity[-72:] = np.append(np.eye(8), np.zeros(8))  # the head shows the hidden units
-    hidden = plain.forward(tf.constant(identity), tf.constant(seen))["policy"].numpy()
+    hidden = plain.forward(tf.constant(identity), seen)["policy"].numpy()
     inputs = (hidden @ weights["memory/kernel"] + weights["memory/bias"]).reshape(STEPS, SIMULATORS, -1)
     states = slowly_unrolled(inputs, weights["memory/recurrent"], memory, BEGINS).reshape(-1, 2 * CELLS)
     np.testing.assert_allclose(outputs[MEMORY], states, atol=1e-5)

@@ -65,10 +65,10 @@ def made(
     copy = portable.portable(model, spaces, HEADS, network.layout, weights, normaliser)
     observations = seen(spaces)
     if not model.memory:
-        return copy, observations, dict(network.forward(tf.constant(weights), tf.constant(observations)))
+        return copy, observations, dict(network.forward(tf.constant(weights), network.prepare(observations)))
     memory = np.random.default_rng(4).normal(size=(ROWS, network.memory_size)).astype(np.float32)
-    inputs = map(tf.constant, (weights, observations, memory, np.zeros((1, ROWS), bool)))
-    outputs = dict(network.forward(*inputs))
+    begins = tf.zeros((1, ROWS), tf.bool)
+    outputs = dict(network.forward(tf.constant(weights), network.prepare(observations), tf.constant(memory), begins))
     return copy, [observations, memory], outputs | {portable.NEXT_MEMORY: outputs.pop(MEMORY)}
 
 

@@ -37,7 +37,7 @@ def network(torso: str, hidden: int = 128, seed: int = 0) -> Network:
 
 def forward(net: Network, vector: tf.Tensor, seen: Array) -> tuple[tf.Tensor, tf.Tensor]:
     """Logits [B, A] and values [B]."""
-    outputs = net.forward(vector, tf.constant(seen))
+    outputs = net.forward(vector, net.prepare(seen))
     assert list(outputs) == list(HEADS)
     return outputs["policy"], tf.squeeze(outputs["value"], 1)
 
@@ -268,12 +268,12 @@ def test_torch_start_is_uniform_within_the_root_of_the_inputs(memory: int) -> No
 
 def test_a_single_head_is_enough() -> None:
     net = build(model(), spaces(shape=GRAY), {"value": Head(1)}, 0)
-    assert net.forward(tf.constant(net.initial), np.zeros((5, *GRAY), np.uint8))["value"].shape == (5, 1)
+    assert net.forward(tf.constant(net.initial), net.prepare(np.zeros((5, *GRAY), np.uint8)))["value"].shape == (5, 1)
 
 
 def test_an_algorithm_may_ask_for_other_heads() -> None:
     net = build(model(), spaces(shape=GRAY), {"mean": Head(3), "spread": Head(2), "value": Head(1)}, 0)
-    outputs = net.forward(tf.constant(net.initial), np.zeros((5, *GRAY), np.uint8))
+    outputs = net.forward(tf.constant(net.initial), net.prepare(np.zeros((5, *GRAY), np.uint8)))
     assert {name: tuple(tensor.shape) for name, tensor in outputs.items()} == {
         "mean": (5, 3),
         "spread": (5, 2),

@@ -46,6 +46,17 @@ def test_every_kind_of_line_is_explained(tmp_path: Path) -> None:
         assert picture.count(words) == 1, words
 
 
+def test_the_walk_of_self_tuning_is_drawn_where_there_is_one(tmp_path: Path) -> None:
+    rows = [row(n, agents=n, predictors=1, trainers=2) for n in (1, 2, 3)]
+    tuned = write_run(tmp_path / "tuned", rows, overrides=("actor.self_tuning=true",), preset="ga3c")
+    fixed = write_run(tmp_path / "fixed", rows, preset="ga3c")
+    sections = figures.details(grouped(read(tuned)))
+    picture = drawing.svg(next(plot for section in sections for plot in section.plots if plot.name == "self-tuning"))
+    for name in ("agents", "predictors", "trainers"):
+        assert picture.count(f">{name}<") == 1
+    assert "Self-tuning" not in [section.title for section in figures.details(grouped(read(fixed)))]
+
+
 def test_a_line_far_above_the_curves_is_left_out(tmp_path: Path) -> None:
     assert "target" not in drawn(tmp_path, "breakout-steps", row(1), row(2))  # scores up to 4, the target is 300
 

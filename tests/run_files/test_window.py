@@ -115,6 +115,16 @@ def test_shares_of_a_few_updates_add_up_to_one(monkeypatch: pytest.MonkeyPatch) 
     assert shares["other"] == pytest.approx(0.0)
 
 
+def test_a_row_shows_the_crew_at_its_end() -> None:
+    window = Window()
+    for agents in (3.0, 4.0):
+        one = update(1)
+        window.add(one._replace(by_rank=one.by_rank | {"agents": np.array([agents]), "trainers": np.array([2.0])}))
+    figures = window.figures()
+    assert (figures["agents"], figures["trainers"]) == (4.0, 2.0)
+    assert "predictors" not in figures
+
+
 def test_staleness_is_averaged_over_the_gradients_of_each_rank() -> None:
     pace, window = Pace(), Window()
     for number, (rank, staleness) in enumerate([(0, 1.0), (1, 4.0), (0, 2.0)], 1):

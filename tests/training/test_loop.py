@@ -52,15 +52,19 @@ def learn(config: Config) -> tuple[Agent, list[Update], Progress]:
     actor.restart(0)
     total = config.train.total_steps
     outliers = getattr(agent.algorithm, "outliers", None)
-    learner = GuardedLearner(agent, outliers, lambda: 0, lambda _: None) if outliers else agent
+    trainers = build.trainers(config, agent, lambda: actor)
+    learner = GuardedLearner(trainers, outliers, lambda: 0, lambda _: None) if outliers else trainers
     updates = list(loop.updates(actor, learner, strategy, progress, total, lambda: False, timings))
     actor.close()
     return agent, updates, progress
 
 
-@pytest.mark.parametrize("kind", ["lockstep", "async"])
-def test_catch_is_learned(kind: str) -> None:
-    config = catch_settings(f"actor.kind={kind}", "actor.group_size=8")
+@pytest.mark.parametrize(
+    ("kind", "threads"), [("lockstep", 1), ("async", 1), ("async", 2)], ids=["lockstep", "async", "ga3c"]
+)
+def test_catch_is_learned(kind: str, threads: int) -> None:
+    crew = (f"actor.predictors={threads}", f"actor.trainers={threads}")
+    config = catch_settings(f"actor.kind={kind}", "actor.group_size=8", *crew)
     agent, updates, progress = learn(config)
     score = evaluate(config, agent, build.evaluation_env(config, 1), Loopback()).mean
 

@@ -1,10 +1,11 @@
-"""The preset nearest to a resolved configuration, and the command line that gives the configuration back."""
+"""How configurations differ: from the nearest preset, as a command line, and from that of a saved run."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from dba3c.config import loading
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 
 GAME_AND_SEED = ("env.game", "train.seed")  # keys that have their own place in a command, and do not count as changes
@@ -55,3 +56,33 @@ def different(preset: Config, config: Config) -> dict[str, object]:
     """Return the keys whose values differ, and the configuration's values; plug-ins differ from every preset."""
     old, new = preset.model_copy(update={"plugins": {}}).flat(), config.flat()
     return {name: value for name, value in new.items() if old.get(name) != value and not name.startswith("targets.")}
+
+
+# What weights have no meaning without; and what saved weights and slots have none without.
+SHAPING = (
+    "env.profile",
+    "env.width",
+    "env.normalise_observations",
+    "env.normalise_rewards",
+    "env.full_action_space",
+    "model.torso",
+    "model.hidden",
+    "model.memory",
+    "model.standardise",
+    "model.separate",
+)
+FIXED = ("env.game", *SHAPING, "optimizer.name")
+
+
+def differences(saved: Config, wanted: Config) -> list[str]:
+    """What a resumed run changes; ConfigError where the saved arrays would not fit."""
+    old, new = saved.flat(), wanted.flat()
+    changed = [name for name in new if old.get(name) != new[name] and not name.startswith("targets.")]
+    other_outputs = "q" in (old["algorithm.name"], new["algorithm.name"])  # those of a3c and ppo are the same
+    for name in changed:
+        if name in FIXED or (name == "algorithm.name" and other_outputs):
+            raise ConfigError(
+                f"{name}={new[name]!r}: the checkpoints in this run directory were trained with {old[name]!r};"
+                " choose another --run-dir"
+            )
+    return [f"{name}: {old.get(name)!r} → {new[name]!r}" for name in changed]
