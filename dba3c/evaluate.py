@@ -29,6 +29,7 @@ def parser() -> Parser:
     parser = Parser(prog="dba3c evaluate", plugins=True, description=about)
     add_agent_options(parser, games=50)
     parser.add_argument("--best", action="store_true", help="the run's weights with the highest score so far")
+    parser.add_argument("--starts", metavar="FILE", help="start episodes at the points in FILE (dba3c export --starts)")
     parser.add_argument("--json", type=new_file, metavar="FILE", help="also write the scores to FILE")
     return parser
 
@@ -76,6 +77,7 @@ def report(saved: Checkpoint, result: Evaluation, json_path: Path | None) -> int
         "games": len(result.scores),
         "policy": saved.config.evaluate.policy,
         "sticky": saved.config.evaluation_sticky,
+        "starts": saved.config.evaluate.starts,
         "cut": result.cut,
         "evaluation_score": result.mean,
         "spread": float(np.std(result.scores)),

@@ -3,17 +3,19 @@
 dba3c export runs/breakout                      the agent, as breakout.npz
 dba3c export runs/breakout --out agent.onnx     its network, for programs without dba3c; or agent.keras
 dba3c export runs/breakout --logs docs/runs     the logs, for the table of results
+dba3c export breakout --starts points.json      start points for evaluations, from sampled episodes
 """
 
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import file_name
 from dba3c.job import command_line
-from dba3c.job.command_line import Parser, checked_path
+from dba3c.job.command_line import Parser, checked_path, new_file
 from dba3c.job.process import load_tensorflow
 from dba3c.run_files import logs, trained_agents, write_atomically
 from dba3c.run_files.checkpoint import Checkpoint
@@ -30,23 +32,14 @@ def parser() -> Parser:
         " no optimizer state) for dba3c evaluate FILE and record FILE: the weights with the highest score in an"
         " evaluation, or the newest ones if there was none. With --out FILE.keras or FILE.onnx, write its network for"
         " programs without dba3c. With --logs, copy its config.yaml, its summary.json and at most"
-        f" {MOST_ROWS} rows of its metrics.csv instead.",
+        f" {MOST_ROWS} rows of its metrics.csv instead. With --starts, write points where evaluations can start.",
     )
-    parser.add_argument(
-        "path",
-        type=checked_path,
-        metavar="RUN_DIR",
-        help="run directory; or, for a .keras or .onnx"
-        " file, also an agent file or the game of an agent that comes with dba3c",
-    )
+    also = "for a .keras or .onnx file or --starts also an agent file or the game of an agent that comes with dba3c"
+    parser.add_argument("path", type=checked_path, metavar="RUN_DIR", help=f"run directory; {also}")
     parser.add_argument("--out", type=checked_path, metavar="FILE", help="default: GAME.npz; or FILE.keras, FILE.onnx")
     parser.add_argument("--newest", action="store_true", help="the newest weights, not those that have played best")
-    parser.add_argument(
-        "--logs",
-        type=checked_path,
-        metavar="FOLDER",
-        help="write the logs to FOLDER/NAME, where NAME is that of RUN_DIR",
-    )
+    parser.add_argument("--logs", type=checked_path, metavar="FOLDER", help="write the logs to FOLDER/NAME of RUN_DIR")
+    parser.add_argument("--starts", type=new_file, metavar="FILE", help="write points of sampled episodes to FILE")
     return parser
 
 
@@ -56,10 +49,10 @@ def main(argv: list[str]) -> int:
 
 def export(argv: list[str]) -> None:
     options = parser().parse_args(argv)
-    if options.logs is None and options.out is not None and options.out.suffix in NETWORKS:
-        content = network(str(options.path), options.out.suffix, best=not options.newest)
-        write_atomically(options.out, content)
-        print(f"{options.path} → {options.out}")
+    file = options.starts or options.out
+    if options.starts or (options.logs is None and file is not None and file.suffix in NETWORKS):
+        write_atomically(file, content(options))
+        print(f"{options.path} → {file}")
         return
     (run,) = logs.read([options.path])
     try:
@@ -73,16 +66,18 @@ def export(argv: list[str]) -> None:
     print(f"{options.path} → {target}")
 
 
-def network(agent: str, suffix: str, best: bool) -> bytes:
-    """Return the network of an agent as the content of a file that programs without dba3c can load."""
+def content(options: Namespace) -> bytes:
+    """Return the network of an agent for programs without dba3c, or points of episodes that it plays."""
     from dba3c.envs import resolve_title
 
-    saved = trained_agents.named(agent, resolve_title, "RUN_DIR", best)
+    saved = trained_agents.named(str(options.path), resolve_title, "RUN_DIR", not options.newest)
     load_tensorflow(1)
     from dba3c.networks.portable import encode
-    from dba3c.training import build
+    from dba3c.training import build, evaluation
 
-    return encode(build.portable(build.trained(saved), saved.config), suffix)
+    if options.starts:
+        return evaluation.encoded_starts(saved.config, build.trained(saved), lambda c: build.evaluation_env(c, 1))
+    return encode(build.portable(build.trained(saved), saved.config), options.out.suffix)
 
 
 def with_score(saved: Checkpoint, run: RunLog) -> Checkpoint:

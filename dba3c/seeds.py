@@ -18,6 +18,7 @@ ORDER = 5
 REBUILT = 6
 EVALUATION_ACTIONS = 7
 SAMPLES = 8
+STARTS = 9
 
 
 def mix(x: Array) -> Array:

@@ -8,13 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dba3c.actors.single_episodes import play
+from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Config
 from dba3c.envs.atari_names import resolve_game
+from dba3c.envs.starts import decode
 from dba3c.export import main
 from dba3c.run_files import checkpoint, trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
+from dba3c.training import build
+from dba3c.training.evaluation import read_starts
 from tests.fakes.agents import UPDATES, saved, small, untrained
 from tests.fakes.made_up_runs import ended, row, write_run
+from tests.fakes.settings import settings
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +140,29 @@ def test_damaged_best_weights_are_passed_over(
     assert main([str(run_dir)]) == 0
     assert exported().progress["updates"] == UPDATES
     assert "taking the newest checkpoint" in capsys.readouterr().err
+
+
+def test_points_of_sampled_episodes_become_the_starts_of_evaluations(here: Path, tmp_path: Path) -> None:
+    """Catch's episodes have four steps: one that starts behind the first of them is one step shorter."""
+    config = settings("env.game=catch", "env.profile=catch", "model.hidden=16")
+    agent = saved(tmp_path / "catcher", config)
+    assert main([str(agent), "--starts", "points.json"]) == 0
+    points = decode((here / "points.json").read_bytes(), config.env, "points.json")
+    assert len(points) == 100
+    assert {len(point.actions) for point in points} == {0, 1, 2, 3}
+    started = settings("env.game=catch", "env.profile=catch", "evaluate.starts=points.json", "evaluate.games=100")
+    policy, steps = build.trained(trained_agents.find(agent)), []
+    for number, episode in enumerate(play(started, policy, build.evaluation_env(started, 1), np.arange(100), print)):
+        steps.append(len(episode.actions) + len(points[number].actions))
+    assert steps == [4] * 100
+
+
+@pytest.mark.parametrize(("content", "complaint"), [(None, "cannot be read"), ("{}", "holds no start points")])
+def test_starts_that_cannot_be_read_are_refused(here: Path, content: str | None, complaint: str) -> None:
+    if content is not None:
+        (here / "points.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"^evaluate\.starts=points\.json: {complaint}"):
+        read_starts(settings("evaluate.starts=points.json"))
 
 
 def test_networks_are_exported_for_programs_without_us(run_dir: Path, here: Path, config: Config) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 
+from dba3c.actors.segment import exchange, join
 from dba3c.config.schema import Config
 from dba3c.learning.returns import n_step_returns
 from dba3c.seeds import SAMPLES, draw
 from dba3c.timings import Timings
-from dba3c.types import Actor, Array, Batch, Episode, Policy, Spaces
+from dba3c.types import BY_TIME, Actor, Array, Batch, Episode, Policy, Spaces, Transport
 
 
 class Ring:
@@ -32,6 +34,10 @@ class Ring:
         self._ages = np.zeros(each, np.int32)  # steps since the episode began
         self._versions = np.zeros(each, np.int64)
         self.clear()
+
+    @property
+    def simulators(self) -> int:
+        return int(self._rewards.shape[1])
 
     def clear(self) -> None:
         self._written = 0  # rows, over and over
@@ -72,6 +78,13 @@ class Ring:
         oldest = max(0, self._written - len(self._rewards) + self._history - 1)  # its stack is whole
         return range(oldest, self._written - length)
 
+    def places(self, drawn: Array, length: int, ranks: int = 1) -> tuple[Array, Array]:
+        """Turn random bits into rows and simulators of so many ranks, among which all are equally likely: [n] → [n]."""
+        starts, simulators = self.starts(length), self.simulators * ranks
+        chosen = drawn % np.uint64(max(1, len(starts) * simulators))
+        rows, simulator = np.divmod(chosen.astype(np.int64), simulators)
+        return starts.start + rows, simulator
+
     def transitions(self, rows: Array, simulators: Array, length: int) -> Batch:
         """Make a batch of one step of each of `length` played steps: [n], [n] → T = 1, B = n."""
         steps = [((rows + step) % len(self._rewards), simulators) for step in range(length)]
@@ -106,21 +119,74 @@ class Ring:
         return stacked.reshape(len(rows), *self._shape)
 
 
+class Memory(Protocol):
+    """Where samples come from; what is drawn depends on the seed and the update."""
+
+    def sample(self, count: int, update: int) -> Batch: ...
+
+
+class Own:
+    """Draws from this rank's own memory."""
+
+    def __init__(self, ring: Ring, length: int, seed: int, worker: int) -> None:
+        self._ring = ring
+        self._length = length
+        self._key = (seed, SAMPLES)
+        self._worker = worker
+
+    def sample(self, count: int, update: int) -> Batch:
+        """Draw with replacement."""
+        drawn = draw(*self._key, update, self._worker, np.arange(count))
+        return self._ring.transitions(*self._ring.places(drawn, self._length), self._length)
+
+
+class Everyones:
+    """Draws from the memories of all ranks as if they were one: what a rank keeps travels to the rank that drew it.
+
+    All ranks have kept equally many steps, so each knows what all of them draw: nobody has to ask.
+    """
+
+    def __init__(self, ring: Ring, length: int, seed: int, transport: Transport) -> None:
+        self._ring = ring
+        self._length = length
+        self._key = (seed, SAMPLES)
+        self._transport = transport
+
+    def sample(self, count: int, update: int) -> Batch:
+        """Draw one batch for all ranks, with replacement, and take this rank's part of it."""
+        size = self._transport.size
+        drawn = draw(*self._key, update, np.arange(count * size))
+        rows, simulators = self._ring.places(drawn, self._length, size)  # simulators of the whole job
+        owners, own = np.divmod(simulators, self._ring.simulators)
+        mine = owners == self._transport.rank
+        parts = []
+        for learner in range(size):
+            wanted = mine & (np.arange(len(drawn)) // max(1, count) == learner)
+            parts.append(self._ring.transitions(rows[wanted], own[wanted], self._length))
+        learned = slice(self._transport.rank * count, (self._transport.rank + 1) * count)
+        return in_order(join(exchange(self._transport, parts)), owners[learned])
+
+
+def in_order(batch: Batch, owners: Array) -> Batch:
+    """Put samples that are sorted by their owners into the order in which they were drawn."""
+    order = np.argsort(np.argsort(owners, kind="stable"))
+    return batch._replace(
+        **{name: getattr(batch, name)[:, order] for name in BY_TIME}, memory=batch.memory[order], episodes=[]
+    )
+
+
 class Experience:
-    """Plays, and lets learn from what it has seen: every so many steps one batch, drawn anew."""
+    """Plays, and lets learn from what was seen: every so many steps one batch, drawn anew."""
 
     def __init__(
-        self, config: Config, actor: Actor, policy: Policy, spaces: Spaces, history: int, worker: int, timings: Timings
+        self, config: Config, actor: Actor, policy: Policy, ring: Ring, memory: Memory, timings: Timings
     ) -> None:
-        rows = config.experience.capacity_steps // config.env.n_sim
-        self._ring = Ring(rows, config.env.n_sim, spaces, history)
+        self._ring = ring
+        self._memory = memory
         self._actor = actor
         self._policy = policy
         self._timings = timings
-        self._key = (config.train.seed, SAMPLES, worker)
-        self._simulators = config.env.n_sim
         self._warm_up = config.experience.warm_up_steps
-        self._length = config.experience.n_steps
         self._batch_size = config.batch_size
         self._updates = config.env.n_sim * config.actor.n_steps // config.experience.steps_per_update
         self._left = 0  # updates until it plays again
@@ -147,19 +213,30 @@ class Experience:
         warm = self._ring.steps >= self._warm_up
         self._left = self._left - 1 if warm else 0
         with self._timings.measure("sample"):
-            return self._sample(self._batch_size if warm else 0)._replace(steps=steps, episodes=episodes)
-
-    def _sample(self, count: int) -> Batch:
-        """Draw with replacement; what is drawn depends on the seed, the update and the rank alone."""
-        starts = self._ring.starts(self._length)
-        seed, purpose, worker = self._key
-        drawn = draw(seed, purpose, self._policy.version, worker, np.arange(count))
-        places = drawn % np.uint64(max(1, len(starts) * self._simulators))
-        rows, simulators = np.divmod(places.astype(np.int64), self._simulators)
-        return self._ring.transitions(starts.start + rows, simulators, self._length)
+            batch = self._memory.sample(self._batch_size if warm else 0, self._policy.version)
+            return batch._replace(steps=steps, episodes=episodes)
 
     def close(self) -> None:
         self._actor.close()
+
+
+def make(
+    config: Config,
+    actor: Actor,
+    policy: Policy,
+    spaces: Spaces,
+    history: int,
+    worker: int,
+    transport: Transport | None,
+    timings: Timings,
+) -> Experience:
+    """Put a memory around an actor: the rank's own one or, with experience.scope=global, its part of a common one."""
+    ring = Ring(config.experience.capacity_steps // config.env.n_sim, config.env.n_sim, spaces, history)
+    length, seed = config.experience.n_steps, config.train.seed
+    memory: Memory = Own(ring, length, seed, worker)
+    if config.experience.scope == "global" and transport is not None:
+        memory = Everyones(ring, length, seed, transport)
+    return Experience(config, actor, policy, ring, memory, timings)
 
 
 def bytes_per_step(spaces: Spaces, history: int) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
 
 from dba3c.config.schema import Config
 from dba3c.learning.returns import n_step_returns
-from dba3c.types import BY_TIME, NOTHING, Array, Batch, Episode, Policy, Prediction, Step, VectorEnv
+from dba3c.types import BY_TIME, NOTHING, Array, Batch, Episode, Policy, Prediction, Step, Transport, VectorEnv
+
+POLL_SECONDS = 0.0001  # between two looks whether another rank's batch has arrived
 
 BY_STATE = ("observations", "actions", "values")  # [T + 1, B, …]
 
@@ -214,6 +217,24 @@ def side_by_side(segments: Sequence[Segment]) -> Batch:
         segment.move_to(batch, where)
         start = where.stop
     return batch
+
+
+def exchange(transport: Transport, parts: list[Batch]) -> list[Batch]:
+    """Send each rank its part; return what the ranks have sent to this one.
+
+    Nobody is an exchange ahead, as there is an update of all ranks between two of them.
+    """
+    received = {transport.rank: parts[transport.rank]}
+    for rank in range(transport.size):
+        if rank != transport.rank:
+            transport.send(rank, parts[rank])
+    while len(received) < transport.size:
+        arrived = transport.receive()
+        if arrived is None:
+            time.sleep(POLL_SECONDS)
+        else:
+            received[arrived[0]] = Batch(*arrived[1])
+    return [received[rank] for rank in range(transport.size)]
 
 
 def cut(batch: Batch, segments: int) -> tuple[Batch, Batch]:

@@ -87,7 +87,9 @@ class EpisodeGroup:
 
 
 def seeds_of(config: Config, policy: Policy, numbers: Array) -> Array:
-    """Return the seeds of the episodes with these numbers."""
+    """Return the seeds of the episodes with these numbers; with evaluate.starts, the numbers of their start points."""
+    if config.evaluate.starts != "none":
+        return numbers
     return game_seeds(config.train.seed, EVALUATION, policy.version, numbers)
 
 

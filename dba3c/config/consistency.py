@@ -69,6 +69,9 @@ def check_experience(config: Config) -> None:
         raise ConfigError("checkpoint.restart_games=true: a replay memory starts empty in any resumed run; use false")
     if config.env.normalise_observations or config.env.normalise_rewards:
         raise ConfigError("env.normalise_observations, _rewards: would count a sample of experience again and again")
+    if experience.scope == "global" and (config.comm.strategy, config.comm.on_failure) != ("allreduce", "abort"):
+        need = "all ranks must keep and draw at the same time; use comm.strategy=allreduce and comm.on_failure=abort"
+        raise ConfigError(f"experience.scope=global: {need}")
     if segment % experience.steps_per_update:
         raise ConfigError(
             f"experience.steps_per_update={experience.steps_per_update}: must divide the env.n_sim × actor.n_steps ="
@@ -84,16 +87,12 @@ def check_experience(config: Config) -> None:
 
 def check_episodes(config: Config) -> None:
     """Refuse what does not go together with segments of whole episodes."""
-    if config.env.n_sim != 1:
-        raise ConfigError(
-            f"env.n_sim={config.env.n_sim}: with actor.kind=episodes a rank has one simulator; set env.n_sim=1 and use"
-            " more ranks"
-        )
-    if config.train.batch_size != "auto":
-        raise ConfigError(
-            f"train.batch_size={config.train.batch_size}: with actor.kind=episodes a rank's batch is one episode; set"
-            " train.batch_size=auto"
-        )
+    n_sim, batch_size = config.env.n_sim, config.train.batch_size
+    rank = "with actor.kind=episodes a rank"
+    if n_sim != 1:
+        raise ConfigError(f"env.n_sim={n_sim}: {rank} has one simulator; set env.n_sim=1 and use more ranks")
+    if batch_size != "auto":
+        raise ConfigError(f"train.batch_size={batch_size}: {rank}'s batch is one episode; set train.batch_size=auto")
 
 
 def check_sticky(config: Config) -> None:

@@ -109,6 +109,7 @@ class Algorithm(Section):
 
 class Experience(Section):
     capacity_steps: Annotated[int, Field(ge=0, le=10**9), Number]
+    scope: Literal["local", "global"]
     warm_up_steps: Count
     steps_per_update: Count
     n_steps: Annotated[int, Field(ge=1, le=1000), Number]
@@ -160,6 +161,7 @@ class Evaluate(Section):
     epsilon: Probability
     sticky: Fraction | Literal["auto"]
     max_frames: Count
+    starts: Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class Checkpoint(Section):
@@ -200,8 +202,7 @@ class Config(Section):
     @property
     def several_passes(self) -> bool:
         """Whether a segment is learned from in algorithm.passes × algorithm.minibatches updates."""
-        q_lambda = self.algorithm.name == "q" and self.algorithm.returns == "lambda"
-        return self.algorithm.name == "ppo" or q_lambda
+        return self.algorithm.name == "ppo" or (self.algorithm.name, self.algorithm.returns) == ("q", "lambda")
 
     @property
     def whole_segments(self) -> bool:
@@ -225,17 +226,16 @@ class Config(Section):
     @property
     def evaluation_sticky(self) -> float:
         """The probability that a frame of an evaluation repeats the previous action."""
-        if self.env.profile == "paper":
-            return PAPER_STICKY
-        return self.env.sticky if self.evaluate.sticky == "auto" else self.evaluate.sticky
+        wanted = self.env.sticky if self.evaluate.sticky == "auto" else self.evaluate.sticky
+        return PAPER_STICKY if self.env.profile == "paper" else wanted
 
     @property
     def evaluation_episodes(self) -> str:
         """What is played in an evaluation, for messages: greedy episodes."""
-        random = self.evaluate.policy == "epsilon"
-        chosen = f"epsilon-greedy ({self.evaluate.epsilon:g})" if random else self.evaluate.policy
+        chosen = self.evaluate.policy.replace("epsilon", f"epsilon-greedy ({self.evaluate.epsilon:g})")
         sticky = self.evaluation_sticky
-        return f"{chosen} episodes" + (f" with sticky actions {sticky:g}" if sticky else "")
+        started = "" if self.evaluate.starts == "none" else f" from the starts of {self.evaluate.starts}"
+        return f"{chosen} episodes" + (f" with sticky actions {sticky:g}" if sticky else "") + started
 
     @property
     def without_probe(self) -> Config:

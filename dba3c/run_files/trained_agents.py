@@ -66,7 +66,8 @@ def chosen(options: Namespace, resolve: Resolve, best: bool = False) -> Checkpoi
 
 def played_as(config: Config, options: Namespace) -> Config:
     """Return the configuration with the policy and the sticky actions that the options ask for."""
-    asked = {"policy": options.policy, "epsilon": options.epsilon, "sticky": options.sticky}
+    starts = getattr(options, "starts", "none")  # films begin with the episode
+    asked = {"policy": options.policy, "epsilon": options.epsilon, "sticky": options.sticky, "starts": starts}
     if options.epsilon is not None:
         asked["policy"] = "epsilon"
     values = config.model_dump()

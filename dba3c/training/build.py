@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from dba3c import envs, networks
+from dba3c.actors import experience
 from dba3c.actors.asynchronous import Async
-from dba3c.actors.experience import Experience
 from dba3c.actors.idle import Idle
 from dba3c.actors.self_tuning import MOST_THREADS, SelfTuning
 from dba3c.actors.single_episodes import MakeEnv
@@ -20,6 +20,7 @@ from dba3c.config.comparison import SHAPING, shown
 from dba3c.config.messages import ConfigError
 from dba3c.config.schema import Comm, Config
 from dba3c.envs.rebuilding import RebuildingEnv
+from dba3c.envs.starts import StartedEnv
 from dba3c.learning import clipping
 from dba3c.learning.agent import Agent
 from dba3c.learning.clipping import GuardedLearner, Learner
@@ -31,6 +32,7 @@ from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.progress import Progress
 from dba3c.seeds import REBUILT, game_seeds
 from dba3c.timings import Timings
+from dba3c.training.evaluation import read_starts
 from dba3c.training.injected import Faults, FaultyEnv
 from dba3c.types import Actor, Algorithm, Array, Clock, Optimizer, Say, Spaces, Strategy, Transport, VectorEnv
 
@@ -132,8 +134,12 @@ def actor(
     timings: Timings,
     faults: Faults | None = None,
     say: Say = lambda _: None,
+    transport: Transport | None = None,
 ) -> Actor:
-    """Make this rank's actor; simulators are numbered through the whole job, by worker."""
+    """Make this rank's actor; simulators are numbered through the whole job, by worker.
+
+    `transport` brings what was drawn from other ranks' memories.
+    """
     if worker is None:
         return Idle()
 
@@ -157,15 +163,20 @@ def actor(
     if not config.experience.capacity_steps:
         return made
     spaces, history = envs.spaces(config.env), envs.history(config.env)
-    return Experience(config, made, policy, spaces, history, worker, timings)
+    return experience.make(config, made, policy, spaces, history, worker, transport, timings)
 
 
 def evaluation_env(config: Config, threads: int) -> MakeEnv:
     """Say how to make simulators for evaluation: only the end of the game, or the length limit, ends an episode."""
-    settings, frames = config.evaluation_env, config.evaluate.max_frames
+    settings, frames, starts = config.evaluation_env, config.evaluate.max_frames, read_starts(config)
+
+    def simulators(n_sim: int) -> VectorEnv:
+        if starts:
+            return StartedEnv(lambda: envs.make(settings, 1, 1, frames), n_sim, starts)
+        return envs.make(settings, n_sim, threads, frames)
 
     def make(n_sim: int) -> VectorEnv:
-        return rebuilding(config, lambda: envs.make(settings, n_sim, threads, frames), lambda _: np.arange(n_sim))
+        return rebuilding(config, lambda: simulators(n_sim), lambda _: np.arange(n_sim))
 
     return make
 

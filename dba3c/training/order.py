@@ -19,6 +19,7 @@ from dba3c.job.world import World
 from dba3c.run_files import trained_agents
 from dba3c.run_files.checkpoint import Checkpoint
 from dba3c.run_files.untrusted import read as read_file
+from dba3c.training.evaluation import read_starts
 from dba3c.training.ranks import prepare_plugins
 
 MOST_RANKS = 1024  # that one machine could hold
@@ -193,6 +194,7 @@ def refuse_unusable(config: Config, world: World) -> None:
     from dba3c import comm  # starts MPI, which --help need not
 
     comm.refuse_unusable(config.comm, world.hosts)
+    read_starts(config)
     if config.experience.capacity_steps:
         refuse_large_experience(config, world.hosts.count(world.host), available_memory())
 

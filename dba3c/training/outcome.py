@@ -52,6 +52,7 @@ def summary(config: Config, progress: Progress, ranks: Ranks, agent: Agent) -> J
         "evaluation_games": progress.evaluation_games,
         "evaluation_policy": config.evaluate.policy,
         "evaluation_sticky": config.evaluation_sticky,
+        "evaluation_starts": config.evaluate.starts,
         "evaluation_scores": progress.evaluation_scores,
         "evaluation_cut": progress.evaluation_cut,
         "best_score": progress.best_score,

@@ -61,8 +61,8 @@ class Run:
         self._ranks = Ranks(world, config, self._make_strategy, self._state, self._log.say, watchdog)
         self._log.open(world, self._resume())
         self._log.phase(f"starting {world.size * config.env.n_sim} simulators")
-        worker, say = build.worker(config.comm, world.hosts, world.rank), self._ranks.say_here
-        self._actor = build.actor(config, self._agent, worker, world.threads, self._timings, faults, say)
+        around = build.worker(config.comm, world.hosts, world.rank), world.threads, self._timings, faults
+        self._actor = build.actor(config, self._agent, *around, self._ranks.say_here, self._ranks.transport)
         self._check = CheckWeights(config, self._agent, self._ranks)
         self._evaluate = Evaluate(config, self._agent, self._ranks, self._state, self._log)
         self._save = Save(config, self._ranks, self._state, self._actor, self._log, self._directory)

@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from dba3c.actors.experience import Experience, Ring, bytes_per_step
+from dba3c.actors.experience import Everyones, Experience, Own, Ring, bytes_per_step
 from dba3c.actors.lockstep import Lockstep
 from dba3c.timings import Timings
-from dba3c.types import Array, Batch, Prediction, Spaces, Step
+from dba3c.types import BY_TIME, Array, Batch, Prediction, Spaces, Step, Transport
+from tests.fakes.loopback import Loopback
 from tests.fakes.scripted_env import ScriptedPolicy
 from tests.fakes.settings import settings
+from tests.fakes.thread_ranks import ThreadRank, on_ranks
 
 SHAPE = (2, 3)
 GAMMA = np.float32(0.99)
@@ -144,7 +146,8 @@ def experience(*options: str, worker: int = 0) -> tuple[Experience, RandomPolicy
     )  # fmt: skip
     policy, env = RandomPolicy(), Stacks(2, 4, 0.1, 3)
     actor = Lockstep(config, env, policy, 0, Timings())
-    made = Experience(config, actor, policy, spaces(4), 4, worker, Timings())
+    ring = Ring(40, 2, spaces(4), 4)
+    made = Experience(config, actor, policy, ring, Own(ring, 1, config.train.seed, worker), Timings())
     made.restart(0)
     return made, policy, env
 
@@ -182,6 +185,46 @@ def test_what_is_drawn_is_a_function_of_seed_update_and_rank() -> None:
     np.testing.assert_array_equal(drawn(), drawn())
     for other in (drawn("train.seed=1"), drawn(worker=1), drawn(skip=1)):
         assert not np.array_equal(drawn(), other)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_from_the_memories_of_all_ranks_the_same_is_drawn_in_every_layout(ranks: int) -> None:
+    """Each of `ranks` ranks keeps some of six simulators and learns from its share of one large batch."""
+    env = Stacks(6, 4, 0.2, 5)
+    batches = segments(env, 6, 3)
+
+    def drawn(transport: Transport) -> Batch:
+        """What one of the ranks gets, of 24 samples in all."""
+        own = 6 // transport.size
+        ring = Ring(12, own, spaces(4), 4)
+        for batch in batches:
+            ring.write(of_simulators(batch, slice(transport.rank * own, (transport.rank + 1) * own)))
+        return Everyones(ring, 2, 0, transport).sample(24 // transport.size, 7)
+
+    alone = drawn(Loopback())
+    parts = on_ranks(ranks, drawn)
+    for name in ("observations", "actions", "rewards", "discounts", "versions"):
+        together = np.concatenate([getattr(part, name) for part in parts], axis=1)
+        np.testing.assert_array_equal(together, getattr(alone, name))
+    assert {part.samples for part in parts} == {24 // ranks}
+    assert all(part.steps == 0 and part.episodes == [] for part in parts)
+
+
+def of_simulators(batch: Batch, some: slice) -> Batch:
+    by_time = {name: getattr(batch, name)[:, some] for name in BY_TIME}
+    return batch._replace(**by_time, memory=batch.memory[some], episodes=[])
+
+
+def test_all_memories_are_drawn_from() -> None:
+    """Only the first of two ranks has seen rewards; both learn from them."""
+
+    def rewards(transport: ThreadRank) -> float:
+        ring = Ring(30, 2, spaces(4), 4)
+        for batch in segments(Stacks(2, 4, 0.0, transport.rank), 5, 4):
+            ring.write(batch._replace(rewards=np.full_like(batch.rewards, 1 - transport.rank)))
+        return float(Everyones(ring, 1, 0, transport).sample(400, 1).rewards.mean())
+
+    assert on_ranks(2, rewards) == [pytest.approx(0.5, abs=0.1)] * 2
 
 
 def test_a_million_frames_take_seven_gigabytes() -> None:

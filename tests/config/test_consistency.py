@@ -197,6 +197,7 @@ def test_targets_of_q_learning_are_never_wrong() -> None:
 
 REPLAY = (
     "algorithm.name=q", "algorithm.returns=one_step", "actor.kind=lockstep", "experience.capacity_steps=100000",
+    "experience.steps_per_update=5", "experience.scope=global",
 )  # fmt: skip
 
 
@@ -210,12 +211,14 @@ REPLAY = (
         ("experience.steps_per_update=3", "experience.steps_per_update=3: must divide .* = 50"),
         ("experience.warm_up_steps=10", "experience.warm_up_steps=10: must be at least 50"),
         ("experience.warm_up_steps=100000", "experience.warm_up_steps=100000: .* at most"),
+        ("comm.strategy=backup", "experience.scope=global: all ranks must keep .* use comm.strategy=allreduce"),
+        ("comm.on_failure=shrink", "experience.scope=global: .* and comm.on_failure=abort"),
     ],
 )
 def test_what_a_replay_memory_cannot_do_is_refused(change: str, complaint: str) -> None:
-    assert load(*REPLAY, "experience.steps_per_update=5").batch_size == 32
+    assert load(*REPLAY).batch_size == 32
     with pytest.raises(ConfigError, match=f"^{complaint}"):
-        load(*REPLAY, "experience.steps_per_update=5", "actor.carry=true", change)
+        load(*REPLAY, "actor.carry=true", change)
 
 
 def test_an_algorithm_with_other_outputs_needs_another_run_directory() -> None:

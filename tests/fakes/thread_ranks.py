@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +22,7 @@ class Board:
 
     def __init__(self, size: int) -> None:
         self.values: list[Any] = [None] * size
+        self.notes: list[queue.SimpleQueue[tuple[int, Any]]] = [queue.SimpleQueue() for _ in range(size)]
         self.barrier = threading.Barrier(size)
 
 
@@ -47,9 +50,12 @@ class ThreadRank:
         self._board.barrier.wait(RANKS_WAIT)
         return values
 
-    def send(self, _rank: int, _note: object, _tag: int = 0) -> None: ...
+    def send(self, rank: int, note: object, _tag: int = 0) -> None:
+        self._board.notes[rank].put((self.rank, note))
 
     def receive(self, _tag: int = 0) -> tuple[int, Any] | None:
+        with contextlib.suppress(queue.Empty):
+            return self._board.notes[self.rank].get_nowait()
         return None
 
     def duplicate(self) -> ThreadRank:

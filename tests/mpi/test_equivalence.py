@@ -164,27 +164,44 @@ def test_weights_that_differ_are_noticed(transport: Transport) -> None:
 
 
 REPLAY = (
-    "algorithm.name=q", "algorithm.returns=one_step", "env.n_sim=2", "actor.n_steps=2", "model.hidden=16",
-    "train.batch_size=8", "experience.capacity_steps=60", "experience.warm_up_steps=20",
+    "algorithm.name=q", "algorithm.returns=one_step", "actor.n_steps=2", "model.hidden=16", "optimizer.epsilon=1e-3",
+    "algorithm.target_every_steps=40",
 )  # fmt: skip
+OF_A_PART = {
+    "env.n_sim": 2, "train.batch_size": 8, "experience.capacity_steps": 60, "experience.warm_up_steps": 20,
+    "experience.steps_per_update": 4,
+}  # fmt: skip
 
 
-def weights_with_replay(transport: Transport) -> tuple[Array, Progress]:
-    """Weights after the ring of each rank was written over."""
-    config = loading.load("catch", [*REPLAY, f"train.total_steps={160 * transport.size}"])
+def weights_with_replay(transport: Transport, parts: int, scope: str = "local") -> tuple[Array, Progress]:
+    """Weights of a job of so many parts, of two simulators each, after each part's ring was written over."""
+    sizes = [f"{name}={number * parts // transport.size}" for name, number in OF_A_PART.items()]
+    config = loading.load("catch", [*REPLAY, *sizes, f"experience.scope={scope}", f"train.total_steps={160 * parts}"])
     timings, progress, agent = Timings(), Progress(), build.agent(config)
     strategy = build.strategy(config, transport, agent, build.optimizer(config, agent), timings, progress)
-    actor = build.actor(config, agent, transport.rank, 1, timings)
+    actor = build.actor(config, agent, transport.rank, 1, timings, transport=transport)
     actor.restart(0)
     for update in updates(actor, agent, strategy, progress, config.train.total_steps, lambda: False, timings):
-        assert update.samples in (0, 8 * transport.size)
+        assert update.samples in (0, 8 * parts)
     actor.close()
     return np.array(agent.weights.numpy()), progress
 
 
 def test_replay_memories_of_their_own_lead_all_ranks_to_the_same_weights_every_time(transport: Transport) -> None:
     """What a rank draws depends on its number: so the same layout gives the same bits, and another one does not."""
-    weights, progress = weights_with_replay(transport)
+    weights, progress = weights_with_replay(transport, transport.size)
     assert (progress.updates, progress.empty, progress.steps) == (40, 4, 160 * transport.size)
     assert len({vector.tobytes() for vector in transport.gather(weights)}) == 1
-    assert weights_with_replay(transport)[0].tobytes() == weights.tobytes()
+    assert weights_with_replay(transport, transport.size)[0].tobytes() == weights.tobytes()
+
+
+def test_layouts_learn_the_same_from_the_memories_of_all_ranks(transport: Transport) -> None:
+    """With experience.scope=global, what is drawn depends on the whole job alone."""
+    shared, progress = weights_with_replay(transport, transport.size, "global")
+    alone = of_rank_0(transport, lambda: weights_with_replay(Loopback(), transport.size, "global")[0])
+    start = build.agent(loading.load("catch", REPLAY)).weights.numpy()
+    moved = np.abs(alone - start).max()
+    assert (progress.updates, progress.empty) == (40, 4)
+    assert moved > 1e-3
+    np.testing.assert_allclose(shared, alone, rtol=0, atol=moved * 1e-3)
+    assert len({vector.tobytes() for vector in transport.gather(shared)}) == 1
