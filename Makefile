@@ -15,6 +15,9 @@
 # make scores  plays the agents that come with dba3c by three rules: greedy, sampled, sticky actions (docs/runs/*/evaluation-*.json)
 # make results writes docs/results.md from the logs in docs/runs, and docs/pong.md from those in docs/pong
 # make algorithms draws the pictures of docs/algorithms.md
+# make claims  writes docs/claims.md, about the papers' claims, from the logs that are kept of its experiments
+# make claims-runs   makes those experiments again: trainings of an hour on one core, and measurements on an idle machine
+# make large-batch   writes docs/large-batch.md, about the samples that large batches take, from the logs that there are
 # make horovod builds Horovod for comm.transport=horovod
 # make validate  compares predicted and measured pace over shaped links between 16 hosts, with and without servers (root)
 # make cluster-up, cluster-down   a Slurm cluster of four nodes on this machine, to try the scripts of slurm/ (root)
@@ -42,7 +45,7 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 HOROVOD := 0.28.1
 SLURM_PACKAGES := slurmctld slurmd slurm-client munge libpmix2 libpmix-dev iproute2
 
-.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak documented oversubscribed crafted lint setup setup-dev bench results scores horovod cluster-packages cluster-up cluster-down validate algorithms clean
+.PHONY: help train test test-fast test-mpi test-faults test-cluster faults soak documented oversubscribed crafted lint setup setup-dev bench results scores horovod cluster-packages cluster-up cluster-down validate algorithms claims claims-runs large-batch clean
 
 help:
 	@sed -n 's/^# \(make \)/\1/p' $(firstword $(MAKEFILE_LIST))
@@ -117,6 +120,15 @@ bench: setup
 results: setup
 	$(BIN)/python -m dba3c.results docs/runs docs/results.md --control $(sort $(wildcard docs/control*.json))
 	$(BIN)/python -m dba3c.results docs/pong docs/pong.md
+
+claims: setup
+	$(BIN)/python docs/claims/page.py
+
+large-batch: setup
+	$(BIN)/python docs/large-batch/large_batch.py
+
+claims-runs: setup
+	PYTHON=$(BIN)/python sh docs/claims/run.sh
 
 algorithms: setup
 	PYTHON=$(BIN)/python sh docs/catch/draw.sh

@@ -32,6 +32,7 @@ The run directories are FOLDER/GAME-NAME-SEED, what each training says FOLDER/lo
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c sweep",
+        plugins=True,
         description="Train many agents from one small file. The same command continues: finished trainings are skipped,"
         " others are resumed. Ctrl-C lets all of them save, and ends with code 75.",
         epilog=FILE,
@@ -65,7 +66,7 @@ def sweep(argv: list[str]) -> int:
     from dba3c.sweeps.table import SweepTable
 
     folder = options.out or plan.RUNS / options.file.stem
-    trainings = plan.read(options.file, folder)
+    trainings = plan.read(options.file, folder, options.plugin)
     if options.dry_run:
         for training in trainings:
             print(training.command + ("  # finished" if training.finished else ""))

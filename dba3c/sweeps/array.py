@@ -50,7 +50,7 @@ def script(trainings: list[Training], folder: Path, jobs: int | None) -> str:
 
 def case(training: Training) -> str:
     """Return the commands that name one training to slurm/train.sbatch."""
-    words = shlex.join(f"--{override}" for override in training.request.overrides)
+    words = shlex.join(training.settings)
     run_dir = shlex.quote(str(training.run_dir.resolve()))
     return f"export RUN_DIR={run_dir} PRESET={shlex.quote(training.request.preset)}; set -- {words}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -54,13 +55,18 @@ class Training(NamedTuple):
     name: str  # also that of its run directory
     run_dir: Path
     request: Request
+    plugins: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> list[str]:
+        """The words that plug-ins and settings take."""
+        return [f"--plugin={name}" for name in self.plugins] + [f"--{word}" for word in self.request.overrides]
 
     @property
     def words(self) -> list[str]:
         """What follows `dba3c train`."""
         ranks = ["--ranks", str(self.request.ranks)] if self.request.ranks != 1 else []
-        settings = [f"--{override}" for override in self.request.overrides]
-        return [*ranks, "--preset", self.request.preset, "--run-dir", str(self.run_dir), *settings]
+        return [*ranks, "--preset", self.request.preset, "--run-dir", str(self.run_dir), *self.settings]
 
     @property
     def command(self) -> str:
@@ -83,13 +89,16 @@ class Training(NamedTuple):
         return directory.exit_code(self.run_dir) == 0 and order.saved_config(self.run_dir) == self.config
 
 
-def read(file: Path, folder: Path) -> list[Training]:
-    """Read the plan, whose run directories are in `folder`; ConfigError if any training of it would be refused."""
+def read(file: Path, folder: Path, plugins: Sequence[str] = ()) -> list[Training]:
+    """Read the plan, whose run directories are in `folder`; ConfigError if any training of it would be refused.
+
+    `plugins` are loaded already, and named again to each training.
+    """
     sheet = read_sheet(file)
     seeds = list(range(sheet.seeds)) if isinstance(sheet.seeds, int) else sheet.seeds
     settings = {name: changes or {} for name, changes in (sheet.settings or {"": {}}).items()}
     trainings = [
-        training(sheet, folder, game, name, changes, seed)
+        training(sheet, folder, game, name, changes, seed)._replace(plugins=tuple(plugins))
         for game in sheet.games
         for name, changes in settings.items()
         for seed in seeds

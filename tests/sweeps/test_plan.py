@@ -49,6 +49,13 @@ def test_the_command_trains_what_was_planned(tmp_path: Path) -> None:
     assert one.ranks == 2
 
 
+def test_plug_ins_are_named_to_every_training(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text("games: catch\nseeds: 2", encoding="utf-8")
+    for training in plan.read(file, tmp_path / "runs", ["own.py", "package.module"]):
+        assert training.words[4:6] == ["--plugin=own.py", "--plugin=package.module"]
+
+
 def test_seeds_may_be_counted(tmp_path: Path) -> None:
     trainings = planned(tmp_path, "games: catch\nseeds: 3")
     assert [training.config.train.seed for training in trainings] == [0, 1, 2]
