@@ -25,11 +25,11 @@ TEXT = """
 
 Ended by: the first evaluation that reached the target, as in version 0.1, by two in a row, as new runs do, by the
 number of steps, or stopped by hand before that. Last evaluation: the mean of each seed's. Interquartile mean: of the
-seeds' last evaluations, with a 95 % interval by the stratified bootstrap, as rliable defines them; of two or three seeds it is the mean, and the
-interval little else than their range. Greedy, sampled and sticky: the final weights, played again by
-`make scores` (episodes); sampled actions are drawn as in training; sticky: greedy actions, and every frame repeats the
-previous action with probability 0.25, which agents trained with `env.sticky=0` have never met. Online: the mean of the
-last 100 episodes of training, whose actions are sampled and whose weights change.
+seeds' last evaluations, with a 95 % interval by the stratified bootstrap, as rliable defines them; of two or three
+seeds it is the mean, and the interval little else than their range. Greedy, sampled and sticky: the final weights,
+played again by `make scores` (episodes); sampled actions are drawn as in training; sticky: greedy actions, and every
+frame repeats the previous action with probability 0.25, which agents trained with `env.sticky=0` have never met.
+Online: the mean of the last 100 episodes of training, whose actions are sampled and whose weights change.
 {together}"""
 TOGETHER = """
 Interquartile mean of the human-normalised scores of {games} games × {seeds} seeds, by their last evaluation:
