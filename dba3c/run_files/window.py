@@ -58,7 +58,10 @@ class Window:
 
     def shares(self, rank_seconds: float) -> dict[str, float]:
         """Divide the time of all ranks among its parts, as shares from 0 to 1."""
-        return {part: self.sums.get(f"{part}_seconds", 0.0) / max(rank_seconds, 1e-9) for part in PARTS}
+        spent = {part: self.sums.get(f"{part}_seconds", 0.0) for part in PARTS}
+        # An update tells of a segment that may have begun earlier, and of the waiting and applying before it.
+        whole = max(rank_seconds, sum(spent.values()), 1e-9)
+        return {part: seconds / whole for part, seconds in spent.items()}
 
     def figures(self) -> dict[str, float]:
         """Return every figure of the loss as a mean over samples, the share of each part of the time, and counts."""
@@ -178,9 +181,7 @@ class Pace:
 
     def figures(self, ranks: int) -> Json:
         """Return what summary.json says about time; no pace for a run of less than two segments."""
-        measured = sum(self._timed.sums.get(f"{part}_seconds", 0.0) for part in PARTS)
-        # Waiting and applying are told one update later, so in a few updates there may be more of them than time.
-        shares = self._timed.shares(max(self._timed_seconds * ranks, measured))
+        shares = self._timed.shares(self._timed_seconds * ranks)
         late = self._all.late
         return {
             "startup_seconds": self.startup_seconds,

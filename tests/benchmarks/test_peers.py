@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from argparse import Namespace
@@ -22,18 +23,45 @@ def test_ratio_is_of_medians() -> None:
 
 
 def test_peers_take_turns_with_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """So that a noisy minute hits both."""
+    """So that a noisy minute hits all."""
     turns: list[str] = []
     monkeypatch.setattr(peers, "environment", lambda peer: turns.append(f"install {peer.script}"))
-    monkeypatch.setattr(peers, "our_pace", lambda *_: turns.append("ours") or 300.0)
-    monkeypatch.setattr(peers, "peer_pace", lambda *_: turns.append("theirs") or 100.0)
-    result = peers.measure(Namespace(game="pong", seconds=1.0, repeats=2), Bar(disable=True))
-    assert turns == ["install sb3_a2c.py", "ours", "theirs", "ours", "theirs"]
-    assert result["ratio"] == {"stable-baselines3 A2C": 3.0}
+    monkeypatch.setattr(peers, "our_pace", lambda contest, *_: turns.append(contest.preset) or 300.0)
+    monkeypatch.setattr(peers, "peer_pace", lambda peer, *_: turns.append(peer.name) or 100.0)
+    everything = Namespace(game="pong", seconds=1.0, repeats=2, recipes=["a2c", "ppo"])
+    result = peers.measure(everything, Bar(disable=True))
+    assert turns == [
+        *("install sb3_a2c.py", "install torch_envpool.py", "install torch_envpool.py"),
+        *2 * ("a2c", "stable-baselines3 A2C", "torch.compile + EnvPool, one pass"),
+        *2 * ("ppo", "torch.compile + EnvPool, PPO"),
+    ]
+    assert set(result["ratio"].values()) == {3.0}
     show(peers.table(result))
     output = capsys.readouterr().out
-    assert "training pong" in output
-    assert "3.00 ×" in output
+    assert output.count("training pong") == 2
+    assert output.count("3.00 ×") == 3
+
+
+def test_recipes_are_named_with_commas_and_must_be_known() -> None:
+    assert peers.recipes("ppo,a2c") == ["ppo", "a2c"]
+    with pytest.raises(ConfigError, match=r"^--recipes=pp: is none of a2c, ppo"):
+        peers.recipes("pp")
+
+
+def test_peers_train_with_the_network_and_the_segments_of_our_presets() -> None:
+    """Their scripts run in other environments, so they are read, not imported."""
+    script = ast.parse((peers.SCRIPTS / "torch_envpool.py").read_text(encoding="utf-8"))
+    (table,) = (
+        node.value for node in script.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "RECIPES"
+    )
+    assert isinstance(table, ast.Dict)
+    for name, call in zip(table.keys, table.values, strict=True):
+        assert isinstance(call, ast.Call)
+        contest = peers.CONTESTS[ast.literal_eval(name)]
+        config = loading.load(contest.preset)
+        passes = (config.algorithm.passes, config.algorithm.minibatches) if config.several_passes else (1, 1)
+        ours = [contest.n_sim, contest.n_steps, config.model.hidden, config.model.standardise, *passes]
+        assert [ast.literal_eval(argument) for argument in call.args[:6]] == ours
 
 
 @pytest.mark.parametrize("value", [None, "", "here", "./here"])

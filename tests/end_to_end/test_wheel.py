@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -63,6 +64,24 @@ def test_the_source_archive_can_build_the_wheel_again(archives: Path, tmp_path: 
     subprocess.run([sys.executable, "-c", script], cwd=folder, check=True, capture_output=True)
     (first,), (again,) = archives.glob("*.whl"), tmp_path.glob("*.whl")
     assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(first).namelist())
+
+
+def test_the_files_of_the_container_s_recipe_are_enough_to_install(archives: Path, tmp_path: Path) -> None:
+    """The image itself cannot be built where there is no Apptainer."""
+    recipe = (ROOT / "slurm" / "dba3c.def").read_text(encoding="utf-8")
+    for line in recipe.partition("%files\n")[2].partition("\n\n")[0].splitlines():
+        name, target = line.split()
+        assert target == f"/opt/dba3c/{name}"
+        source = archives / "clone" / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name)
+        else:
+            shutil.copy(source, tmp_path / name)
+    script = f"from setuptools import build_meta as b; b.build_wheel({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    (first,), (again,) = archives.glob("*.whl"), tmp_path.glob("*.whl")
+    without_slurm = {name for name in zipfile.ZipFile(first).namelist() if "/share/dba3c/slurm/" not in name}
+    assert set(zipfile.ZipFile(again).namelist()) == without_slurm
 
 
 def test_the_installed_package_trains_outside_the_checkout(archives: Path, tmp_path: Path) -> None:

@@ -33,6 +33,15 @@ def test_shares_are_parts_of_all_ranks_time() -> None:
     assert shares["wait_share"] == 0
 
 
+def test_time_that_began_before_the_window_makes_no_share_larger_than_one() -> None:
+    """An update brings the seconds of the whole segment before it, however short the window."""
+    window = Window()
+    window.start -= 10.0  # ten seconds of two ranks
+    window.add(update(env_seconds=10.0, wait_seconds=30.0))
+    shares = window.figures()
+    assert (shares["env_share"], shares["wait_share"]) == (0.25, 0.75)
+
+
 def test_online_score_is_the_mean_of_the_newest_hundred_games() -> None:
     online = OnlineScore()
     assert online.figures() == {"online_score": None, "online_game_steps": None}

@@ -59,7 +59,7 @@ def pace(game, seconds, n_envs, vec_env):
     name = "ale_py:" + "".join(word.capitalize() for word in game.split("_")) + "NoFrameskip-v4"
     env = VecFrameStack(make_atari_env(name, n_envs=n_envs, seed=0, vec_env_cls=vec_env), n_stack=4)
     policy = {"features_extractor_class": Nips128, "net_arch": []}
-    model = A2C("CnnPolicy", env, n_steps=5, ent_coef=0.01, vf_coef=0.5, policy_kwargs=policy, device="cpu", seed=0)
+    model = A2C("CnnPolicy", env, n_steps=20, ent_coef=0.01, vf_coef=0.5, policy_kwargs=policy, device="cpu", seed=0)
     clock = Clock(seconds)
     model.learn(10**9, callback=clock)
     env.close()
