@@ -161,6 +161,10 @@ def environment(folder: Path) -> dict[str, str]:
     return kept | root | few | {"HOME": str(home), "PATH": ":".join([str(folder / "bin"), *path]), "LANG": "C.UTF-8"}
 
 
+def needs_cluster(page: str) -> bool:
+    return any(re.search(r"\bsbatch\b|\bsrun\b|--slurm", step.run) for step in steps(page))
+
+
 def offer_cluster(folder: Path) -> None:
     """Put sbatch, which waits for its job, and srun on the path: those of a cluster of network namespaces."""
     (folder / "bin").mkdir(exist_ok=True)
@@ -200,7 +204,7 @@ def main(argv: list[str]) -> int:
     (folder / "files").mkdir(parents=True, exist_ok=True)
     for name, text in [item for page in PAGES for item in files(page).items()]:
         (folder / "files" / name).write_text(text, encoding="utf-8")
-    cluster = slurm.why_not() is None
+    cluster = slurm.why_not() is None and any(needs_cluster(page) for page in options.pages)
     if cluster:
         slurm.up()
         offer_cluster(folder)
