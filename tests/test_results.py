@@ -62,7 +62,7 @@ def test_a_row_for_each_configuration(page: str) -> None:
 
 def test_the_rules_have_a_table_of_their_own(page: str) -> None:
     rules = page.partition("## By other rules")[2].partition("## The commands")[0]
-    assert "| 1. | breakout | steps | 60.0, 80.0 | 70.0 (60.0 to 80.0) | – | – | – |" in rules
+    assert "| 1. | breakout | stopped | 60.0, 80.0 | 70.0 (60.0 to 80.0) | – | – | – |" in rules
 
 
 def test_the_papers_stand_beside(page: str) -> None:

@@ -12,7 +12,8 @@ from dba3c.types import Actor, Batch, Say
 
 Crew = dict[str, int]  # agents, predictors, trainers: how many of each are at work
 MOST_THREADS = 8  # that predict, or that compute gradients; GA3C has no limit [own]
-INTERRUPTED = 1.5  # a window that lasted so many times as long as it should held something else, as an evaluation
+FEWEST_BATCHES = 5  # of a window, however long they take
+INTERRUPTED = 0.5  # a window with a gap of this share of it held something else, as an evaluation
 
 
 def crew_of(config: Config) -> Crew:
@@ -34,24 +35,34 @@ class Adjustment:
         self._seconds = seconds
         self._random = np.random.default_rng(seed)
         self._start: float | None = None
-        self._batches = 0
+        self._last = 0.0
+        self._longest = 0.0  # seconds between two batches of this window
+        self._batches = 0  # after the one that began the window
         self._warm = False
         self._pace: float | None = None  # with the numbers before the move
         self._move: tuple[str, int] | None = None
 
     def trained(self, now: float) -> str:
         """Count a training step; return what is to be told about the move whose time is over, if one's is."""
-        self._start = now if self._start is None else self._start
+        if self._start is None:
+            self._begin(now)
+            return ""
         self._batches += 1
+        self._longest = max(self._longest, now - self._last)
+        self._last = now
         lasted = now - self._start
-        if lasted < self._seconds:
+        if lasted < self._seconds or self._batches < FEWEST_BATCHES:
             return ""
-        pace = (self._batches - 1) / lasted
-        self._start, self._batches = now, 1
-        if not self._warm or lasted > INTERRUPTED * self._seconds:
-            self._warm = True
-            return ""
-        return self._judge(pace)
+        pace, counts = self._batches / lasted, self._warm and self._longest < INTERRUPTED * lasted
+        self._begin(now)
+        self._warm = True
+        return self._judge(pace) if counts else ""
+
+    def _begin(self, now: float) -> None:
+        """Begin a window with a batch that is not counted."""
+        self._start = self._last = now
+        self._longest = 0.0
+        self._batches = 0
 
     def _judge(self, pace: float) -> str:
         """Keep or undo the move before, and make another."""

@@ -23,13 +23,13 @@ TEXT = """
 
 {table}
 
-Ended by: the first evaluation that reached the target, as in version 0.1, by two in a row, as new runs do, or by the
-number of steps. Last evaluation: the mean of each seed's. Interquartile mean: of the seeds' last evaluations, with a
-95 % interval by the stratified bootstrap, as rliable defines them; of two or three seeds it is the mean, and the
-interval little else than their range. Greedy, sampled and sticky: the final weights, played again by
-`make scores` (episodes); sampled actions are drawn as in training; sticky: greedy actions, and every frame repeats the
-previous action with probability 0.25, which agents trained with `env.sticky=0` have never met. Online: the mean of the
-last 100 episodes of training, whose actions are sampled and whose weights change.
+Ended by: the first evaluation that reached the target, as in version 0.1, by two in a row, as new runs do, by the
+number of steps, or stopped by hand before that. Last evaluation: the mean of each seed's. Interquartile mean: of the
+seeds' last evaluations, with a 95 % interval by the stratified bootstrap, as rliable defines them; of two or three
+seeds it is the mean, and the interval little else than their range. Greedy, sampled and sticky: the final weights,
+played again by `make scores` (episodes); sampled actions are drawn as in training; sticky: greedy actions, and every
+frame repeats the previous action with probability 0.25, which agents trained with `env.sticky=0` have never met.
+Online: the mean of the last 100 episodes of training, whose actions are sampled and whose weights change.
 {together}"""
 TOGETHER = """
 Interquartile mean of the human-normalised scores of {games} games × {seeds} seeds, by their last evaluation:
@@ -65,10 +65,14 @@ def row(place: int, group: Group) -> list[str]:
 
 
 def rule(group: Group) -> str:
-    """Say what ended the runs: their steps, or evaluations that reached the target."""
+    """Say what ended the runs: their steps, evaluations that reached the target, or somebody."""
     times = group.config.evaluate.in_a_row
     reached = "first evaluation" if times == 1 else f"{times} in a row"
-    ways = {reached if run.summary.get("target_reached") is True else "steps" for run in group.runs if run.ended}
+    ways = set()
+    for run in group.runs:
+        if run.ended:
+            over = "steps" if run.counted("steps") >= group.config.train.total_steps else "stopped"
+            ways.add(reached if run.summary.get("target_reached") is True else over)
     return " or ".join(sorted(ways)) or NOTHING
 
 

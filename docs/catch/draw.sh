@@ -29,4 +29,8 @@ several="--actor.n_steps=32 --algorithm.passes=3 --algorithm.minibatches=4"
   draw q-lambda $q $several --algorithm.returns=lambda
   draw dqn $q --algorithm.returns=one_step --algorithm.double=true --algorithm.error_clip=1 --env.n_sim=4 --actor.n_steps=1 \
     --experience.capacity_steps=4k --experience.warm_up_steps=400 --train.batch_size=32 --train.total_steps=10k
+  draw gorila --preset=gorila --env.profile=catch --ranks=4 --env.n_sim=4 --model.torso=nips --model.hidden=64 \
+    --algorithm.target_every_updates=200 --algorithm.epsilon_updates=1500 --algorithm.epsilons=[0.05] \
+    --experience.capacity_steps=4k --experience.warm_up_steps=200 --experience.steps_per_update=4 --comm.servers=2 \
+    --comm.check_every_updates=2000 --checkpoint.every_updates=2000 --train.total_steps=24k --train.log_every_seconds=1
 }

@@ -167,7 +167,9 @@ def spread(values: list[float]) -> str:
 def shown(value: float) -> str:
     if np.isnan(value):
         return "not finite"
-    return "never" if np.isinf(value) else f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
+    if np.isinf(value):
+        return "never"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}" if value >= 0.01 else f"{value:.2g}"
 
 
 def row(setting: str, runs: list[Run]) -> list[str]:

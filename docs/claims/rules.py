@@ -143,7 +143,7 @@ RULES: dict[str, Callable[[Runs], str]] = {
     "G3": log_epsilon,
     "P2": proportional_rate,
     "A1": long_returns,
-    "A3": actor_critic,
+    "A4": actor_critic,
     "A5": memory,
     "R1": worse_without("no_replay"),
     "R2": worse_without("no_target"),

@@ -66,11 +66,19 @@ def test_a_window_that_was_interrupted_judges_nothing() -> None:
     assert crew == tried
 
 
+def test_slow_batches_take_as_long_as_they_need() -> None:
+    crew = {"agents": 5}
+    adjustment = Adjustment(crew, MOST, 1.0, 0)
+    told = [adjustment.trained(3.0 * step) for step in range(17)]  # five batches a window: the third judges a move
+    assert [bool(line) for line in told] == [False] * 15 + [True, False]
+    assert "0.33 → 0.33 batches/s, kept" in told[15]
+
+
 def test_the_first_window_which_compiles_is_not_counted() -> None:
     crew = {"agents": 5}
     adjustment = Adjustment(crew, MOST, 1.0, 0)
-    for now in (0.0, 1.2):
-        assert not adjustment.trained(now)
+    for step in range(11):
+        assert not adjustment.trained(0.12 * step)
     assert crew == {"agents": 5}
 
 

@@ -78,9 +78,11 @@ def test_games_with_as_many_seeds_are_normalised_and_taken_together(runs: list[P
     assert "games ×" not in protocols.section([(1, pong), (2, breakout._replace(runs=breakout.runs[:1]))], "table")
 
 
-def test_a_run_ends_by_its_target_or_its_steps(runs: list[Path]) -> None:
+def test_a_run_ends_by_its_target_or_its_steps_or_somebody_stops_it(runs: list[Path]) -> None:
     (group,) = grouped(logs.read(runs))
     summary = group.runs[1].summary
     assert protocols.rule(group) == "2 in a row"
     summary["target_reached"] = False
+    assert protocols.rule(group) == "2 in a row or stopped"
+    summary["steps"] = group.config.train.total_steps
     assert protocols.rule(group) == "2 in a row or steps"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
+from dba3c.actors import sharded
 from dba3c.actors.asynchronous import lag_bound
 from dba3c.config.schema import Config
 from dba3c.envs.catch import CatchEnv
+from dba3c.learning import shards
 from dba3c.learning.a3c import A3C
 from dba3c.learning.agent import Agent
 from dba3c.learning.clipping import GuardedLearner
@@ -20,6 +24,7 @@ from tests.fakes.loopback import Loopback
 from tests.fakes.settings import settings
 
 STEPS = 25_600
+PPO = ("algorithm.name=ppo", "algorithm.passes=2", "algorithm.minibatches=2", "actor.n_steps=8")
 
 
 def catch_settings(*overrides: str) -> Config:
@@ -219,3 +224,17 @@ def test_nothing_to_learn_from_is_no_step_of_the_optimizer() -> None:
     assert not update.skipped
     assert agent.weights.numpy().tobytes() == before.tobytes()
     assert (progress.updates, progress.steps, progress.empty, progress.skipped) == (2, 160, 1, 0)
+
+
+@pytest.mark.parametrize("more", [(), PPO], ids=["a3c", "ppo"])
+def test_the_number_of_threads_moves_no_weight(more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four shards on one, two and four threads: the same weights, bit for bit."""
+    config = catch_settings("actor.shards=4", "env.n_sim=8", "train.total_steps=800", *more)
+    found = []
+    for threads in (1, 2, 4):
+        for module in (sharded, shards):
+            monkeypatch.setattr(module, "ThreadPoolExecutor", lambda _, name, n=threads: ThreadPoolExecutor(n, name))
+        agent, updates, _ = learn(config)
+        assert len(updates) >= 20
+        found.append(agent.weights.numpy().tobytes())
+    assert found[0] == found[1] == found[2]

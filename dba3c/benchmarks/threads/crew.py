@@ -16,7 +16,7 @@ from rich.console import Group
 from rich.table import Table
 
 from dba3c import benchmarks
-from dba3c.actors.self_tuning import MOST_THREADS, Adjustment, Crew
+from dba3c.actors.self_tuning import FEWEST_BATCHES, MOST_THREADS, Adjustment, Crew
 from dba3c.benchmarks import launching
 from dba3c.benchmarks.launching import Bar, stage
 from dba3c.config import loading
@@ -85,8 +85,8 @@ def pace(batches: Iterator[float], seconds: float) -> float:
     """Return batches per second, after some time in which the numbers take effect."""
     settled = time.perf_counter() + SETTLE_SECONDS
     start = next(now for now in batches if now >= settled)
-    taken = list(itertools.takewhile(lambda now: now - start < seconds, batches))
-    return len(taken) / (taken[-1] - start) if taken else 0.0
+    counted = ((count, now - start) for count, now in enumerate(batches, 1))
+    return next(count / lasted for count, lasted in counted if lasted >= seconds and count >= FEWEST_BATCHES)
 
 
 def walk(batches: Iterator[float], crew: Crew, most: Crew, seconds: float, moves: int, seed: int) -> list[str]:
