@@ -25,7 +25,7 @@ from tests.cluster import slurm
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *(f"docs/{name}.md" for name in (
-    "running", "python", "extending", "environments", "scaling", "failures", "cluster",
+    "running", "python", "extending", "environments", "scaling", "failures", "claims", "large-batch", "cluster",
 )), "CONTRIBUTING.md"]  # fmt: skip
 MARKS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 KEPT = ("PIP_", "PYENV_", "SSL_CERT", "http_proxy", "https_proxy", "no_proxy")  # what a login shell here has, too
