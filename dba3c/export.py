@@ -9,7 +9,7 @@ dba3c export breakout --starts points.json      start points for evaluations, fr
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from pathlib import Path
 
 from dba3c.config.messages import ConfigError
@@ -24,6 +24,14 @@ from dba3c.run_files.logs import MOST_ROWS, RunLog, export_logs
 NETWORKS = (".keras", ".onnx")  # files that programs without dba3c can load
 
 
+def agent_file(text: str) -> Path:
+    """Read the name of the file to write, whose ending says what is written."""
+    path = checked_path(text)
+    if path.suffix not in (".npz", *NETWORKS):
+        raise ArgumentTypeError(f"{text!r}: its ending says what is written; use .npz, .keras or .onnx")
+    return path
+
+
 def parser() -> Parser:
     parser = Parser(
         prog="dba3c export",
@@ -36,7 +44,7 @@ def parser() -> Parser:
     )
     also = "for a .keras or .onnx file or --starts also an agent file or the game of an agent that comes with dba3c"
     parser.add_argument("path", type=checked_path, metavar="RUN_DIR", help=f"run directory; {also}")
-    parser.add_argument("--out", type=checked_path, metavar="FILE", help="default: GAME.npz; or FILE.keras, FILE.onnx")
+    parser.add_argument("--out", type=agent_file, metavar="FILE", help="default: GAME.npz; or FILE.keras, FILE.onnx")
     parser.add_argument("--newest", action="store_true", help="the newest weights, not those that have played best")
     parser.add_argument("--logs", type=checked_path, metavar="FOLDER", help="write the logs to FOLDER/NAME of RUN_DIR")
     parser.add_argument("--starts", type=new_file, metavar="FILE", help="write points of sampled episodes to FILE")

@@ -183,3 +183,9 @@ def test_an_agent_whose_network_cannot_be_found_is_named(here: Path, capsys: pyt
     assert main(["nowhere.npz", "--out=agent.onnx"]) == 2
     assert capsys.readouterr().err.startswith("dba3c: RUN_DIR=nowhere.npz: is no run directory with checkpoints")
     assert not (here / "agent.onnx").exists()
+
+
+def test_a_file_of_another_kind_is_refused(run_dir: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(run_dir), "--out=agent.pb"]) == 2
+    assert "'agent.pb': its ending says what is written; use .npz, .keras or .onnx" in capsys.readouterr().err
+    assert not (here / "agent.pb").exists()
