@@ -13,7 +13,7 @@
 # make oversubscribed   trains 16 ranks on cores that another program keeps busy; there must be no false alarm
 # make bench   measures the speed of training on this machine
 # make scores  plays the agents that come with dba3c by three rules: greedy, sampled, sticky actions (docs/runs/*/evaluation-*.json)
-# make results writes docs/results.md from the logs in docs/runs, and docs/pong.md from those in docs/pong
+# make results writes docs/results.md from the logs in docs/runs, and docs/atari.md from those in docs/atari
 # make algorithms draws the pictures of docs/algorithms.md
 # make claims  writes docs/claims.md, about the papers' claims, from the logs that are kept of its experiments
 # make claims-runs   makes those experiments again: trainings of an hour on one core, and measurements on an idle machine
@@ -120,7 +120,7 @@ bench: setup
 
 results: setup
 	$(BIN)/python -m dba3c.results docs/runs docs/results.md --control $(sort $(wildcard docs/control*.json))
-	$(BIN)/python -m dba3c.results docs/pong docs/pong.md
+	$(BIN)/python -m dba3c.results docs/atari docs/atari.md
 
 claims: setup
 	$(BIN)/python docs/claims/page.py
