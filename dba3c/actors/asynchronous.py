@@ -94,7 +94,7 @@ class Async:
             batch = self._batches.get() if self._error is None else None
         if self._error is not None:
             raise self._error
-        assert batch is not None, "only an error is told without a batch"
+        assert batch is not None, "None is put for an error only"
         return batch
 
     def _hire(self) -> None:

@@ -143,7 +143,7 @@ class Own:
 class Everyones:
     """Draws from the memories of all ranks as if they were one: what a rank keeps travels to the rank that drew it.
 
-    All ranks have kept equally many steps, so each knows what all of them draw: nobody has to ask.
+    All ranks have kept equally many steps, so each rank knows what all of them draw, and no request is sent.
     """
 
     def __init__(self, ring: Ring, length: int, seed: int, transport: Transport) -> None:
@@ -176,7 +176,7 @@ def in_order(batch: Batch, owners: Array) -> Batch:
 
 
 class Experience:
-    """Plays, and lets learn from what was seen: every so many steps one batch, drawn anew."""
+    """Plays, keeps what it has seen, and yields a random batch of it every so many steps."""
 
     def __init__(
         self, config: Config, actor: Actor, policy: Policy, ring: Ring, memory: Memory, timings: Timings

@@ -1,4 +1,4 @@
-"""Groups of simulators of the async actor, each stepped by a thread of its own, and which of them may go on."""
+"""Groups of simulators of the async actor, each stepped by a thread of its own, and how they keep together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dba3c.types import Array, Batch, Episode, Policy, Prediction, Step, VectorE
 
 
 class Answer(NamedTuple):
-    """What a group tells: the step that it has made, or why it failed; neither, if it is about to begin."""
+    """A group's report: the step that it has made, or the error that ended it; neither before its first step."""
 
     group: Group
     step: Step | None = None
@@ -102,14 +102,14 @@ class Pack:
         self._held = []
 
     def rest(self, group: Group, count: int) -> bool:
-        """Take a group out, which is between two segments, if more than `count` play; tell whether it was."""
+        """Take a group out between two segments if more than `count` play; return whether it was taken out."""
         if len(self.playing) <= count:
             return False
         self.playing.remove(group)
         return True
 
     def released(self, groups: list[Group]) -> list[Group]:
-        """Return those of these and of the held groups that may go on; hold the rest."""
+        """Return the groups, of these and those held before, that are not too far ahead; hold the others."""
         slowest = self._slowest
         ready = self._held + groups
         self._held = [group for group in ready if group.position - slowest >= self._skew]

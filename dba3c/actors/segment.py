@@ -222,7 +222,7 @@ def side_by_side(segments: Sequence[Segment]) -> Batch:
 def exchange(transport: Transport, parts: list[Batch]) -> list[Batch]:
     """Send each rank its part; return what the ranks have sent to this one.
 
-    Nobody is an exchange ahead, as there is an update of all ranks between two of them.
+    No rank can be an exchange ahead, as all ranks take part in an update between two exchanges.
     """
     received = {transport.rank: parts[transport.rank]}
     for rank in range(transport.size):

@@ -43,7 +43,7 @@ class Adjustment:
         self._move: tuple[str, int] | None = None
 
     def trained(self, now: float) -> str:
-        """Count a training step; return what is to be told about the move whose time is over, if one's is."""
+        """Count a training step; return a message about the move that was just judged, if one was."""
         if self._start is None:
             self._begin(now)
             return ""

@@ -147,7 +147,7 @@ class Asynchronous:
         return Header(samples, steps, gradient.version, finite, stop, sums, by_rank)
 
     def _wait_for_news(self, stop: Stop) -> Ticket:
-        """Wait on a rank without simulators until the clerk tells what the others did."""
+        """Wait on a rank without simulators until the clerk reports what the others did."""
         self._mail.requests.send(0, WAITING, CLERK)
         notes: list[tuple[int, Ticket]] = []
         asked = False

@@ -59,7 +59,7 @@ class Window:
     def shares(self, rank_seconds: float) -> dict[str, float]:
         """Divide the time of all ranks among its parts, as shares from 0 to 1."""
         spent = {part: self.sums.get(f"{part}_seconds", 0.0) for part in PARTS}
-        # An update tells of a segment that may have begun earlier, and of the waiting and applying before it.
+        # An update reports a segment that may have begun earlier, and the waiting and applying before it.
         whole = max(rank_seconds, sum(spent.values()), 1e-9)
         return {part: seconds / whole for part, seconds in spent.items()}
 
